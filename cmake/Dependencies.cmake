@@ -1,0 +1,51 @@
+# Everything the engine links comes from the distribution's packages; tools/install-packages.sh names them.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(CURL REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# OpenBLAS, the OpenMP build. Debian's alternatives may point libopenblas.so.0 at the pthread build, whose threads fight
+# with OpenMP's; its own folder on the run path decides it. The program checks at start what it really got.
+find_library(OPENBLAS_LIBRARY NAMES openblas
+  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp NO_DEFAULT_PATH)
+if(NOT OPENBLAS_LIBRARY)
+  find_library(OPENBLAS_LIBRARY NAMES openblas REQUIRED)
+endif()
+get_filename_component(OPENBLAS_FOLDER ${OPENBLAS_LIBRARY} DIRECTORY)
+find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp
+  ${CMAKE_LIBRARY_ARCHITECTURE} openblas REQUIRED)
+add_library(openblas INTERFACE)
+target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
+target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
+set(CMAKE_BUILD_RPATH ${OPENBLAS_FOLDER})
+set(CMAKE_INSTALL_RPATH ${OPENBLAS_FOLDER})
+
+find_library(METIS_LIBRARY NAMES metis REQUIRED)
+find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
+add_library(metis INTERFACE)
+target_include_directories(metis SYSTEM INTERFACE ${METIS_INCLUDE_DIR})
+target_link_libraries(metis INTERFACE ${METIS_LIBRARY})
+
+find_library(HWY_LIBRARY NAMES hwy REQUIRED)
+find_path(HWY_INCLUDE_DIR hwy/highway.h REQUIRED)
+add_library(highway INTERFACE)
+target_include_directories(highway SYSTEM INTERFACE ${HWY_INCLUDE_DIR})
+target_link_libraries(highway INTERFACE ${HWY_LIBRARY})
+
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(XXHASH_LIBRARY NAMES xxhash REQUIRED)
+add_library(xxhash INTERFACE)
+target_include_directories(xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+target_link_libraries(xxhash INTERFACE ${XXHASH_LIBRARY})
+
+if(CGCN_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(CGCN_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,28 @@
+# One static library per folder of src/. Dependencies point downward only: a cycle fails at configure time because a
+# module may only name modules that exist already (src/CMakeLists.txt adds the folders bottom up).
+function(cgcn_module name)
+  cmake_parse_arguments(ARG "" "" "USES;LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  add_library(cgcn_${name} STATIC ${sources})
+  target_include_directories(cgcn_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  foreach(used ${ARG_USES})
+    if(NOT TARGET cgcn_${used})
+      message(FATAL_ERROR "module ${name} uses ${used}, which lies above it or does not exist")
+    endif()
+    target_link_libraries(cgcn_${name} PUBLIC cgcn_${used})
+  endforeach()
+  target_link_libraries(cgcn_${name} PUBLIC ${ARG_LINKS})
+endfunction()
+
+# The tests of one module: tests/<name>/*.cc in one binary, one ctest entry per test case.
+function(cgcn_tests name)
+  cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+  add_executable(test_${name} ${sources})
+  foreach(used ${name} ${ARG_USES})
+    target_link_libraries(test_${name} PRIVATE cgcn_${used})
+  endforeach()
+  target_link_libraries(test_${name} PRIVATE cgcn_test_support GTest::gtest GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
+endfunction()

@@ -1,0 +1,59 @@
+// What one training step sees.
+//
+// Layer 1 works on the precomputed A·X, so that a network of L layers aggregates L - 1 times. blocks[l] is the matrix of
+// layer l + 2: its rows are that layer's nodes, its columns the previous layer's. The nodes of a layer are always the first
+// ones of the layer before (“sources begin with the targets”), so that a node's own embedding is at the same row.
+// Cluster batches use one square block for all layers; the sampling methods have one per layer, shrinking to the targets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "common/sparse_view.h"
+#include "graph/csr_graph.h"
+
+namespace cgcn {
+
+struct Block {
+  SparseView forward;   // targets × sources
+  SparseView backward;  // its transpose, sources × targets (the same arrays where symmetric)
+};
+
+struct Batch {
+  uint32_t epoch = 0, index = 0;         // which batch this is: the keys of its random streams
+  std::span<const NodeId> inputs;        // the layout's rows that feed layer 1, in the batch's order
+  std::span<const Block> blocks;         // one, used by all layers, or L - 1
+  std::span<const uint32_t> loss_rows;   // rows of the last layer that count in the loss, rising
+  uint32_t num_outputs = 0;              // rows of the last layer
+
+  const Block& block(uint32_t layer) const { return blocks.size() == 1 ? blocks[0] : blocks[layer - 2]; }  // layer ≥ 2
+  uint32_t rows_of_layer(uint32_t layer) const {  // layer 1 … L
+    return layer == 1 ? static_cast<uint32_t>(inputs.size()) : block(layer).forward.rows;
+  }
+};
+
+// Upper bounds over all batches that a source can give, so that the workspace is sized once.
+struct BatchLimits {
+  uint32_t max_nodes = 0;    // of any layer
+  uint64_t max_entries = 0;  // of any block
+};
+
+// The storage behind a Batch, reused from step to step; every source fills its own kind.
+class BatchStorage {
+ public:
+  virtual ~BatchStorage() = default;
+  Batch batch;
+};
+
+// Makes batches. A batch is a pure function of (epoch, index), so that any thread may prepare any of them.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  virtual uint32_t batches_per_epoch() const = 0;
+  virtual BatchLimits limits() const = 0;
+  virtual std::unique_ptr<BatchStorage> make_storage() const = 0;
+  virtual void prepare(uint32_t epoch, uint32_t index, BatchStorage& storage) const = 0;
+};
+
+}  // namespace cgcn

@@ -1,0 +1,42 @@
+#include "cli/command.h"
+
+#include "common/error.h"
+#include "common/log.h"
+#include "common/threads.h"
+
+namespace cgcn {
+
+void CommonOptions::list_options(OptionList& list) {
+  list.begin_group("Everywhere");
+  list.add("threads", &threads, "threads to use; 0: all cores").range(0, 4096);
+  list.add("quiet", &quiet, "print the result only");
+  list.add("json", &json, "print the result as JSON");
+}
+
+void bind_options(CLI::App& command, OptionList& list) {
+  for (Option& option : list.all()) {
+    const std::string flag = "--" + option.name();
+    std::string help = option.help();
+    CLI::Option* declared = nullptr;
+    if (option.kind() == Option::Kind::kFlag) {
+      const bool on = option.default_text() == "true";  // then what a user may want to say is --no-…
+      declared = command.add_flag_function(
+          on ? flag + ",!--no-" + option.name() : flag,
+          [&option, flag](int64_t count) { option.set(count > 0 ? "true" : "false", flag); },
+          on ? fmt::format("{} (on unless --no-{})", help, option.name()) : help);
+    } else {
+      if (!option.default_text().empty()) help += fmt::format(" [{}]", option.default_text());
+      declared = command.add_option_function<std::string>(
+          flag, [&option, flag](const std::string& text) { option.set(text, flag); }, help);
+      declared->type_name(option.value_name());
+    }
+    declared->group(option.group());
+  }
+}
+
+void apply_common_options(const CommonOptions& options) {
+  set_thread_count(static_cast<int>(options.threads));
+  log::set_level(options.quiet || options.json ? log::Level::kQuiet : log::Level::kNormal);
+}
+
+}  // namespace cgcn

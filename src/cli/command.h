@@ -1,0 +1,37 @@
+// One subcommand of the program: a name, what it says in --help, its options, and what it does.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/options.h"
+
+namespace cgcn {
+
+// What every command has: --quiet, --json, --threads.
+struct CommonOptions {
+  bool quiet = false;
+  bool json = false;
+  uint32_t threads = 0;
+  void list_options(OptionList& list);
+};
+
+// Declares every option of the list on the command. Values given on the command line are checked and stored by the list
+// while CLI11 parses, so that a wrong one is one clear message.
+void bind_options(CLI::App& command, OptionList& list);
+// Sets threads and the log level; call first in every command.
+void apply_common_options(const CommonOptions& options);
+
+// Each command file defines one of these and main.cc calls them all.
+void add_info_command(CLI::App& program);
+void add_import_command(CLI::App& program);
+void add_download_command(CLI::App& program);
+void add_generate_command(CLI::App& program);
+void add_partition_command(CLI::App& program);
+void add_train_command(CLI::App& program);
+void add_evaluate_command(CLI::App& program);
+void add_predict_command(CLI::App& program);
+
+}  // namespace cgcn

@@ -1,0 +1,50 @@
+// The command line. Every failure ends here: one message, a non-zero exit.
+//   1 a problem the user can mend, 2 wrong usage, 70 a bug of ours, 130 interrupted
+#include <cstdio>
+#include <new>
+
+#include "cli/command.h"
+#include "common/error.h"
+#include "common/interrupt.h"
+#include "common/log.h"
+
+namespace cgcn {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program("Trains deep graph convolutional networks on large graphs (Cluster-GCN).", "clustergcn");
+  program.require_subcommand(1);
+  program.set_version_flag("--version", "clustergcn " CGCN_VERSION);
+  program.get_formatter()->column_width(38);
+  for (const auto add : {add_info_command}) add(program);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    const bool asked = problem.get_exit_code() == 0;  // --help, --version
+    program.exit(problem);
+    return asked ? 0 : 2;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace cgcn
+
+int main(int argc, char** argv) {
+  cgcn::install_interrupt_handler();
+  try {
+    return cgcn::run(argc, argv);
+  } catch (const cgcn::Error& error) {
+    cgcn::log::write_line(std::string("error: ") + error.what());
+    return 1;
+  } catch (const cgcn::Interrupted& stop) {
+    cgcn::log::write_line(stop.what());
+    return 130;
+  } catch (const std::bad_alloc&) {
+    cgcn::log::write_line("error: out of memory\n  try: a smaller --memory, fewer --threads, or a machine with more");
+    return 1;
+  } catch (const std::exception& bug) {
+    cgcn::log::write_line(std::string("internal error: ") + bug.what() + "\n  This is a bug; please report it.");
+    return 70;
+  }
+}

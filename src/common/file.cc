@@ -1,0 +1,229 @@
+#include "common/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "common/error.h"
+
+namespace cgcn {
+namespace {
+
+constexpr size_t kWriteBuffer = size_t{1} << 20;
+
+std::string reason(int error) { return std::strerror(error); }
+
+[[noreturn]] void fail_write(const fs::path& path, int error) {
+  throw Error(fmt::format("cannot write: {}", reason(error)), path.string(),
+              error == ENOSPC  ? "free some disk space, or choose a place on another disk"
+              : error == EROFS || error == EACCES ? "choose a place that you may write to"
+                                                  : "");
+}
+
+class FileDescriptor {
+ public:
+  FileDescriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+void write_all(int fd, const char* data, size_t bytes, const fs::path& path) {
+  while (bytes > 0) {
+    const ssize_t done = ::write(fd, data, bytes);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail_write(path, errno);
+    data += done;
+    bytes -= static_cast<size_t>(done);
+  }
+}
+
+void sync_directory(const fs::path& directory) {
+  const FileDescriptor fd(directory.empty() ? fs::path(".") : directory, O_RDONLY | O_DIRECTORY);
+  if (fd.get() >= 0) ::fsync(fd.get());  // best effort: some file systems refuse it
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const fs::path& path) : path_(path) {
+  const FileDescriptor fd(path, O_RDONLY);
+  if (fd.get() < 0)
+    throw Error(errno == ENOENT ? "no such file" : fmt::format("cannot read: {}", reason(errno)), path.string());
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw Error(fmt::format("cannot read: {}", reason(errno)), path.string());
+  if (!S_ISREG(status.st_mode)) throw Error("is not a regular file", path.string());
+  size_ = static_cast<size_t>(status.st_size);
+  if (size_ == 0) return;
+  data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (data_ == MAP_FAILED) {
+    data_ = nullptr;
+    throw Error(fmt::format("cannot map: {}", reason(errno)), path.string());
+  }
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+void MappedFile::release(size_t offset, size_t bytes) const {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t begin = (offset + page - 1) / page * page, end = std::min(offset + bytes, size_) / page * page;
+  if (begin < end) ::madvise(static_cast<char*>(data_) + begin, end - begin, MADV_DONTNEED);
+}
+
+struct OutputFile::State {
+  State(const fs::path& path) : fd(path, O_WRONLY | O_CREAT | O_TRUNC) {
+    if (fd.get() < 0) fail_write(path, errno);
+    pending.reserve(kWriteBuffer);
+  }
+  FileDescriptor fd;
+  std::vector<char> pending;
+};
+
+OutputFile::OutputFile(const fs::path& path) : OutputFile(path, path) {}
+OutputFile OutputFile::staged(const fs::path& path) {
+  remove_stale_temporaries(path.parent_path());
+  return {path, temporary_sibling(path)};
+}
+OutputFile::OutputFile(fs::path path, fs::path written) : path_(std::move(path)), written_(std::move(written)) {
+  state_ = std::make_unique<State>(written_);
+}
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+
+OutputFile::~OutputFile() {
+  if (state_ == nullptr) return;
+  std::error_code ignored;
+  fs::remove(written_, ignored);  // not committed
+}
+
+void OutputFile::write(const void* data, size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  size_ += bytes;
+  if (state_->pending.size() + bytes > kWriteBuffer) flush();
+  if (bytes >= kWriteBuffer)
+    write_all(state_->fd.get(), from, bytes, path_);
+  else
+    state_->pending.insert(state_->pending.end(), from, from + bytes);
+}
+
+void OutputFile::write_at(uint64_t offset, const void* data, size_t bytes) {
+  flush();
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t done = ::pwrite(state_->fd.get(), from, bytes, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail_write(path_, errno);
+    from += done;
+    offset += static_cast<uint64_t>(done);
+    bytes -= static_cast<size_t>(done);
+  }
+}
+
+void OutputFile::flush() {
+  write_all(state_->fd.get(), state_->pending.data(), state_->pending.size(), path_);
+  state_->pending.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  if (::fsync(state_->fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail_write(path_, errno);
+  if (written_ != path_) {
+    if (::rename(written_.c_str(), path_.c_str()) != 0) fail_write(path_, errno);
+    sync_directory(path_.parent_path());
+  }
+  state_.reset();
+}
+
+StagedDirectory::StagedDirectory(const fs::path& target, Existing existing)
+    : target_(target.lexically_normal().has_filename() ? target.lexically_normal()
+                                                       : target.lexically_normal().parent_path()) {
+  std::error_code error;
+  if (existing == Existing::kRefuse && fs::exists(target_, error))
+    throw Error("already exists", target_.string(), "another name, or --force to replace it");
+  if (!target_.parent_path().empty()) fs::create_directories(target_.parent_path(), error);
+  if (error) fail_write(target_.parent_path(), error.value());
+  remove_stale_temporaries(target_.parent_path());
+  staging_ = temporary_sibling(target_);
+  if (::mkdir(staging_.c_str(), 0755) != 0) fail_write(target_, errno);
+}
+
+StagedDirectory::~StagedDirectory() {
+  if (committed_) return;
+  std::error_code ignored;
+  fs::remove_all(staging_, ignored);
+}
+
+void StagedDirectory::commit() {
+  sync_directory(staging_);
+  std::error_code error;
+  fs::path old;
+  if (fs::exists(target_, error)) {
+    old = temporary_sibling(target_);
+    if (::rename(target_.c_str(), old.c_str()) != 0) fail_write(target_, errno);
+  }
+  if (::rename(staging_.c_str(), target_.c_str()) != 0) {
+    const int failure = errno;
+    if (!old.empty()) ::rename(old.c_str(), target_.c_str());
+    fail_write(target_, failure);
+  }
+  committed_ = true;
+  sync_directory(target_.parent_path());
+  if (!old.empty()) fs::remove_all(old, error);
+}
+
+std::string read_text_file(const fs::path& path, size_t limit) {
+  const MappedFile file(path);
+  if (file.text().size() > limit)
+    throw Error(fmt::format("is {} bytes long, more than a file of this kind can be", file.text().size()), path.string());
+  return std::string(file.text());
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  OutputFile file = OutputFile::staged(path);
+  file.write(text);
+  file.commit();
+}
+
+fs::path temporary_sibling(const fs::path& path) {
+  static std::atomic<unsigned> counter{0};
+  fs::path sibling = path;
+  sibling += fmt::format(".{}.tmp-{}", counter++, ::getpid());
+  return sibling;
+}
+
+void remove_stale_temporaries(const fs::path& directory) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error)) {
+    const std::string name = entry.path().filename().string();
+    const size_t mark = name.rfind(".tmp-");
+    if (mark == std::string::npos || name.find_first_not_of("0123456789", mark + 5) != std::string::npos) continue;
+    const long pid = std::strtol(name.c_str() + mark + 5, nullptr, 10);
+    if (pid <= 0 || ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
+uint64_t free_disk_space(const fs::path& path) {
+  std::error_code error;
+  fs::path existing = fs::absolute(path, error);
+  while (!existing.empty() && !fs::exists(existing, error) && existing != existing.parent_path())
+    existing = existing.parent_path();
+  const fs::space_info space = fs::space(existing, error);
+  return error ? UINT64_MAX : space.available;
+}
+
+}  // namespace cgcn

@@ -1,0 +1,88 @@
+// Files, read and written so that nothing is ever half-written: a file or directory is made beside its final place under
+// a temporary name and renamed into it when it is whole. What a killed process left behind is removed at the next start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cgcn {
+
+namespace fs = std::filesystem;
+
+// A read-only mapping of a whole file. Throws Error (missing, not a file, unreadable). An empty file maps to no bytes.
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+  std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
+  const fs::path& path() const { return path_; }
+  // Tells the kernel that these bytes will not be read again soon, so that a pass over a large file stays small in RSS.
+  void release(size_t offset, size_t bytes) const;
+
+ private:
+  fs::path path_;
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Buffered writing to one file; every write is checked (disk full is an Error that names the file).
+class OutputFile {
+ public:
+  // Writes to `path` at once. Use it inside a StagedDirectory; for a lone file use write_file_atomically or staged().
+  explicit OutputFile(const fs::path& path);
+  // Writes beside `path`; commit() puts it in place. Without commit() nothing is left.
+  static OutputFile staged(const fs::path& path);
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  void write(const void* data, size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  void write_at(uint64_t offset, const void* data, size_t bytes);  // flushes first; does not move the end
+  uint64_t size() const { return size_; }
+  const fs::path& path() const { return path_; }  // the final one
+  void commit();                                  // flush, fsync, close, and rename if staged
+
+ private:
+  OutputFile(fs::path path, fs::path written);
+  void flush();
+  struct State;
+  std::unique_ptr<State> state_;
+  fs::path path_, written_;
+  uint64_t size_ = 0;
+};
+
+// A directory that appears under its name only when complete. path() is where to write meanwhile.
+class StagedDirectory {
+ public:
+  enum class Existing { kRefuse, kReplace };
+  StagedDirectory(const fs::path& target, Existing existing);
+  ~StagedDirectory();  // removes what was written unless committed
+  StagedDirectory(const StagedDirectory&) = delete;
+  StagedDirectory& operator=(const StagedDirectory&) = delete;
+
+  const fs::path& path() const { return staging_; }
+  void commit();
+
+ private:
+  fs::path target_, staging_;
+  bool committed_ = false;
+};
+
+std::string read_text_file(const fs::path& path, size_t limit = size_t{1} << 30);
+void write_file_atomically(const fs::path& path, std::string_view text);
+// Removes "<anything>.tmp-<pid>" entries of `directory` whose process is gone.
+void remove_stale_temporaries(const fs::path& directory);
+fs::path temporary_sibling(const fs::path& path);  // the name scheme that remove_stale_temporaries knows
+uint64_t free_disk_space(const fs::path& path);
+
+}  // namespace cgcn

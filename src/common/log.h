@@ -1,0 +1,28 @@
+// Lines to stderr for people: notes, warnings. Results go to stdout, through print(), so that a pipe gets only them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace cgcn::log {
+
+enum class Level { kQuiet, kNormal };
+
+void set_level(Level level);
+Level level();
+bool is_terminal();  // whether stderr is one
+
+void write_line(std::string_view text);  // clears a progress line that is being shown first
+
+template <class... Args>
+void note(fmt::format_string<Args...> format, Args&&... args) {
+  if (level() == Level::kNormal) write_line(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <class... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) {
+  write_line("warning: " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace cgcn::log

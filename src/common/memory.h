@@ -1,0 +1,27 @@
+// What memory the process takes and what the machine has, as the kernel tells it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cgcn {
+
+struct MemoryFigures {
+  uint64_t peak_rss = 0;   // the most that was ever resident
+  uint64_t rss = 0;        // resident now, of which:
+  uint64_t anonymous = 0;  //   heap and stacks
+  uint64_t file_backed = 0;  // mapped files (page cache that the kernel may take back) and shared memory
+};
+
+MemoryFigures memory_figures();
+void reset_peak_rss();  // so that a stage can be measured on its own; does nothing where the kernel forbids it
+
+uint64_t total_memory();      // of the machine, or the control group's limit where that is lower
+uint64_t available_memory();  // what can be taken without swapping, under the same limit
+
+// "2G", "2200M", "1.5GiB", "4096" → bytes. M and MiB are both 2^20. Throws Error naming `where`.
+uint64_t parse_bytes(std::string_view text, const std::string& where);
+std::string format_bytes(uint64_t bytes);  // "1.4 GB", powers of 1024
+
+}  // namespace cgcn

@@ -1,0 +1,239 @@
+#include "common/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "common/error.h"
+
+namespace cgcn {
+namespace {
+
+template <class T>
+T parse_number(const std::string& text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, status] = std::from_chars(text.data(), end, value);
+  if (status == std::errc::result_out_of_range) throw std::invalid_argument(fmt::format("'{}' is too large", text));
+  if (status != std::errc() || rest != end) {
+    if constexpr (std::is_integral_v<T>)
+      throw std::invalid_argument(fmt::format("'{}' is not a whole number of zero or more", text));
+    else
+      throw std::invalid_argument(fmt::format("'{}' is not a number", text));
+  }
+  if constexpr (std::is_floating_point_v<T>)
+    if (!std::isfinite(value)) throw std::invalid_argument(fmt::format("'{}' is not a finite number", text));
+  return value;
+}
+
+bool parse_flag(const std::string& text) {
+  if (text == "true" || text == "1" || text == "yes" || text == "on") return true;
+  if (text == "false" || text == "0" || text == "no" || text == "off") return false;
+  throw std::invalid_argument(fmt::format("'{}' is neither true nor false", text));
+}
+
+std::string join(const std::vector<std::string>& items, const char* separator) {
+  return fmt::format("{}", fmt::join(items, separator));
+}
+
+template <class T>
+auto number_getter(T* target) {
+  return [target] { return fmt::format("{}", *target); };
+}
+template <class T>
+auto number_setter(T* target) {
+  return [target](const std::string& text) { *target = parse_number<T>(text); };
+}
+
+}  // namespace
+
+Option& Option::range(double low, double high) {
+  low_ = low;
+  high_ = high;
+  ranged_ = true;
+  return *this;
+}
+Option& Option::value(std::string name) {
+  value_name_ = std::move(name);
+  return *this;
+}
+Option& Option::shape(std::function<void(const std::string&)> check) {
+  check_ = std::move(check);
+  return *this;
+}
+
+void Option::set(const std::string& text, const std::string& where) {
+  try {
+    if (kind_ == Kind::kChoice && std::find(choices_.begin(), choices_.end(), text) == choices_.end())
+      throw std::invalid_argument(fmt::format("'{}' is not one of {}", text, join(choices_, ", ")));
+    if (ranged_) {
+      const auto number = parse_number<double>(text);
+      if (number < low_ || number > high_)
+        throw std::invalid_argument(fmt::format("{} is outside {} to {}", text, low_, high_));
+    }
+    if (check_) check_(text);
+    set_(text);
+  } catch (const std::invalid_argument& problem) {
+    throw Error(problem.what(), where, help_);
+  }
+}
+
+Option& OptionList::add_erased(std::string name, Option::Kind kind, std::string help, std::function<std::string()> get,
+                               std::function<void(const std::string&)> set) {
+  CGCN_CHECK(find(name) == nullptr, "option {} is declared twice", name);
+  Option& option = options_.emplace_back();
+  option.name_ = std::move(name);
+  option.help_ = std::move(help);
+  option.group_ = group_;
+  option.kind_ = kind;
+  option.default_text_ = get();
+  option.get_ = std::move(get);
+  option.set_ = std::move(set);
+  return option;
+}
+
+Option& OptionList::add(std::string name, bool* target, std::string help) {
+  return add_erased(
+      std::move(name), Option::Kind::kFlag, std::move(help), [target] { return *target ? "true" : "false"; },
+      [target](const std::string& text) { *target = parse_flag(text); });
+}
+Option& OptionList::add(std::string name, uint32_t* target, std::string help) {
+  return add_erased(std::move(name), Option::Kind::kInteger, std::move(help), number_getter(target),
+                    number_setter(target))
+      .value("N");
+}
+Option& OptionList::add(std::string name, uint64_t* target, std::string help) {
+  return add_erased(std::move(name), Option::Kind::kInteger, std::move(help), number_getter(target),
+                    number_setter(target))
+      .value("N");
+}
+Option& OptionList::add(std::string name, float* target, std::string help) {
+  return add_erased(std::move(name), Option::Kind::kReal, std::move(help), number_getter(target), number_setter(target))
+      .value("X");
+}
+Option& OptionList::add(std::string name, double* target, std::string help) {
+  return add_erased(std::move(name), Option::Kind::kReal, std::move(help), number_getter(target), number_setter(target))
+      .value("X");
+}
+Option& OptionList::add(std::string name, std::string* target, std::string help) {
+  return add_erased(
+             std::move(name), Option::Kind::kText, std::move(help), [target] { return *target; },
+             [target](const std::string& text) { *target = text; })
+      .value("TEXT");
+}
+Option& OptionList::add_choice_erased(std::string name, std::vector<std::string> names, std::string help,
+                                      std::function<size_t()> get, std::function<void(size_t)> set) {
+  Option& option = add_erased(
+      std::move(name), Option::Kind::kChoice, std::move(help), [names, get] { return names[get()]; },
+      [names, set](const std::string& text) {
+        set(static_cast<size_t>(std::find(names.begin(), names.end(), text) - names.begin()));
+      });
+  option.value_name_ = join(names, "|");
+  option.choices_ = std::move(names);
+  return option;
+}
+
+Option* OptionList::find(const std::string& name) {
+  const auto found = std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.name_ == name; });
+  return found == options_.end() ? nullptr : &*found;
+}
+
+void OptionList::set(const std::string& name, const std::string& text, const std::string& where) {
+  if (Option* option = find(name)) return option->set(text, where.empty() ? "--" + name : where + ": " + name);
+  std::vector<std::string> names;
+  for (const Option& option : options_) names.push_back(option.name_);
+  const std::string near = nearest(name, names);
+  throw Error(fmt::format("there is no option '{}'", name), where, near.empty() ? "" : fmt::format("'{}'", near));
+}
+
+nlohmann::json OptionList::to_json() const {
+  nlohmann::json values = nlohmann::json::object();
+  for (const Option& option : options_) {
+    const std::string text = option.text();
+    switch (option.kind_) {
+      case Option::Kind::kFlag:
+        values[option.name_] = text == "true";
+        break;
+      case Option::Kind::kInteger:
+        values[option.name_] = parse_number<uint64_t>(text);
+        break;
+      case Option::Kind::kReal:
+        values[option.name_] = parse_number<double>(text);
+        break;
+      default:
+        values[option.name_] = text;
+    }
+  }
+  return values;
+}
+
+void OptionList::from_json(const nlohmann::json& values, const std::string& where) {
+  if (!values.is_object()) throw Error("the options are not a JSON object", where);
+  for (const auto& [name, value] : values.items()) {
+    if (value.is_string())
+      set(name, value.get<std::string>(), where);
+    else if (value.is_boolean())
+      set(name, value.get<bool>() ? "true" : "false", where);
+    else if (value.is_number_integer())
+      set(name, value.dump(), where);
+    else if (value.is_number_float())
+      set(name, fmt::format("{}", value.get<double>()), where);
+    else
+      throw Error(fmt::format("the value of '{}' is neither text nor a number", name), where);
+  }
+}
+
+std::string OptionList::to_toml() const {
+  std::string text, group;
+  for (const Option& option : options_) {
+    if (option.group_ != group) text += fmt::format("\n# {}\n", group = option.group_);
+    std::string value = option.text();
+    if (option.kind_ == Option::Kind::kText || option.kind_ == Option::Kind::kChoice)
+      value = nlohmann::json(value).dump();  // a JSON string is a TOML basic string
+    else if (option.kind_ == Option::Kind::kReal && value.find_first_of(".e") == std::string::npos)
+      value += ".0";
+    text += fmt::format("{} = {}  # {}\n", option.name_, value, option.help_);
+  }
+  return text;
+}
+
+std::string OptionList::to_markdown() const {
+  std::string text, group = "\n";
+  for (const Option& option : options_) {
+    if (option.group_ != group)
+      text += fmt::format("\n### {}\n\n| option | default | meaning |\n| --- | --- | --- |\n", group = option.group_);
+    std::string value = option.value_name_;
+    for (size_t at = 0; (at = value.find('|', at)) != std::string::npos; at += 2) value.replace(at, 1, "\\|");
+    text += fmt::format("| `--{}`{}{}{} | {} | {} |\n", option.name_, value.empty() ? "" : " `", value,
+                        value.empty() ? "" : "`", option.default_text_, option.help_);
+  }
+  return text;
+}
+
+std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
+  const auto distance = [](const std::string& a, const std::string& b) {
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+      size_t diagonal = std::exchange(row[0], i);
+      for (size_t j = 1; j <= b.size(); ++j) {
+        const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+      }
+    }
+    return row[b.size()];
+  };
+  std::string best;
+  size_t best_distance = text.size() / 3 + 2;
+  for (const std::string& candidate : candidates)
+    if (const size_t d = distance(text, candidate); d < best_distance) {
+      best_distance = d;
+      best = candidate;
+    }
+  return best;
+}
+
+}  // namespace cgcn

@@ -1,0 +1,45 @@
+// Progress of anything that may take over two seconds: a bar with time left on a terminal, a line now and then in a log,
+// nothing when quiet or when it was quick. Safe to advance from several threads.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/timer.h"
+
+namespace cgcn {
+
+class Progress {
+ public:
+  // total 0: unknown, a spinner with elapsed time. unit "bytes" formats sizes.
+  explicit Progress(std::string title, uint64_t total = 0, std::string unit = "");
+  ~Progress();  // clears the bar
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void advance(uint64_t by = 1) { done_.fetch_add(by, std::memory_order_relaxed); }
+  void set(uint64_t done) { done_.store(done, std::memory_order_relaxed); }
+  void set_total(uint64_t total) { total_.store(total, std::memory_order_relaxed); }
+  void set_note(std::string note);  // shown at the end of the line: loss, validation score …
+
+ private:
+  void show_until_stopped();
+  std::string line(double seconds, unsigned frame);
+
+  std::string title_, unit_, note_;
+  std::atomic<uint64_t> total_, done_{0};
+  Timer timer_;
+  std::mutex mutex_;
+  std::condition_variable stop_signal_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+std::string format_seconds(double seconds);  // "0.8 s", "12 s", "3 min 20 s", "1 h 05 min"
+std::string format_count(uint64_t count);    // "61,859,140"
+
+}  // namespace cgcn

@@ -1,0 +1,41 @@
+// Threads are OpenMP's, shared with OpenBLAS: one setting for all. Work is cut into blocks whose size never depends on
+// the number of threads, so that results do not either.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+
+namespace cgcn {
+
+void set_thread_count(int threads);  // 0: all cores that the process may use
+int thread_count();
+
+// Calls work(begin, end) for consecutive blocks of [0, n). Blocks run in any order on any thread; an exception thrown by
+// one of them is rethrown here after the others have finished.
+template <class Work>
+void parallel_blocks(size_t n, size_t block, Work&& work) {
+  const auto blocks = static_cast<std::ptrdiff_t>((n + block - 1) / block);
+  if (blocks <= 1) {
+    if (n > 0) work(size_t{0}, n);
+    return;
+  }
+  std::exception_ptr failure;
+  std::mutex mutex;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(thread_count())
+  for (std::ptrdiff_t i = 0; i < blocks; ++i) {
+    try {
+      const size_t begin = static_cast<size_t>(i) * block;
+      work(begin, std::min(n, begin + block));
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace cgcn

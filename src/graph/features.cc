@@ -1,0 +1,89 @@
+#include "graph/features.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cgcn {
+
+float half_to_float(Half bits) {
+  const uint32_t sign = uint32_t{bits & 0x8000u} << 16, exponent = (bits >> 10) & 0x1Fu, mantissa = bits & 0x3FFu;
+  if (exponent == 0) {  // zero or subnormal: mantissa · 2⁻²⁴
+    const float value = static_cast<float>(mantissa) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  const uint32_t wide = exponent == 31 ? 0x7F800000u : (exponent + 112) << 23;
+  return std::bit_cast<float>(sign | wide | (mantissa << 13));
+}
+
+Half float_to_half(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude >= 0x7F800000u) return static_cast<Half>(sign | 0x7C00u | (magnitude > 0x7F800000u ? 0x200u : 0));
+  if (magnitude >= 0x477FF000u) return static_cast<Half>(sign | 0x7C00u);  // rounds to infinity
+  if (magnitude < 0x38800000u) {  // subnormal: let the FPU round to a multiple of 2⁻²⁴
+    const float scaled = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<Half>(sign | (std::bit_cast<uint32_t>(scaled) - 0x3F000000u));
+  }
+  const uint32_t rounded = magnitude + 0xFFFu + ((magnitude >> 13) & 1u);
+  return static_cast<Half>(sign | ((rounded - 0x38000000u) >> 13));
+}
+
+FeatureMatrix FeatureMatrix::dense(SharedArray<float> values, uint32_t columns) {
+  CGCN_CHECK(columns > 0 && values.size() % columns == 0);
+  FeatureMatrix matrix;
+  matrix.kind_ = Kind::kDense32;
+  matrix.rows_ = static_cast<NodeId>(values.size() / columns);
+  matrix.columns_ = columns;
+  matrix.dense32_ = std::move(values);
+  return matrix;
+}
+
+FeatureMatrix FeatureMatrix::dense16(SharedArray<Half> values, uint32_t columns) {
+  CGCN_CHECK(columns > 0 && values.size() % columns == 0);
+  FeatureMatrix matrix;
+  matrix.kind_ = Kind::kDense16;
+  matrix.rows_ = static_cast<NodeId>(values.size() / columns);
+  matrix.columns_ = columns;
+  matrix.dense16_ = std::move(values);
+  return matrix;
+}
+
+FeatureMatrix FeatureMatrix::sparse(SharedArray<EdgeOffset> offsets, SharedArray<uint32_t> columns,
+                                    SharedArray<float> values, uint32_t num_columns) {
+  CGCN_CHECK(!offsets.empty() && offsets[offsets.size() - 1] == columns.size() && columns.size() == values.size());
+  FeatureMatrix matrix;
+  matrix.kind_ = Kind::kSparse;
+  matrix.rows_ = static_cast<NodeId>(offsets.size() - 1);
+  matrix.columns_ = num_columns;
+  matrix.offsets_ = std::move(offsets);
+  matrix.sparse_columns_ = std::move(columns);
+  matrix.sparse_values_ = std::move(values);
+  return matrix;
+}
+
+FeatureMatrix FeatureMatrix::identity(NodeId size) {
+  FeatureMatrix matrix;
+  matrix.rows_ = matrix.columns_ = size;
+  return matrix;
+}
+
+uint64_t FeatureMatrix::stored_bytes() const {
+  return dense32_.size() * sizeof(float) + dense16_.size() * sizeof(Half) + offsets_.size() * sizeof(EdgeOffset) +
+         sparse_columns_.size() * (sizeof(uint32_t) + sizeof(float));
+}
+
+uint64_t FeatureMatrix::num_entries() const {
+  return kind_ == Kind::kSparse ? sparse_columns_.size() : kind_ == Kind::kIdentity ? rows_ : uint64_t{rows_} * columns_;
+}
+
+void FeatureMatrix::copy_row(NodeId v, float* out) const {
+  if (kind_ == Kind::kDense32) {
+    std::copy_n(dense32_.data() + size_t{v} * columns_, columns_, out);
+  } else {
+    CGCN_CHECK(kind_ == Kind::kDense16);
+    const Half* row = dense16_.data() + size_t{v} * columns_;
+    for (uint32_t j = 0; j < columns_; ++j) out[j] = half_to_float(row[j]);
+  }
+}
+
+}  // namespace cgcn

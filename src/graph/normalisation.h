@@ -1,0 +1,34 @@
+// The normalised adjacency matrices of the paper, sections 2 and 3.3, from rows of A with weights a_ij and degrees
+// d_i = Σ_j a_ij of the (sub)graph at hand. Rows are not renormalised after a diagonal has been enhanced.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "graph/csr_graph.h"
+
+namespace cgcn {
+
+enum class NormalisationKind {
+  kMean,          // A' = D⁻¹A                                        eq. 1
+  kMeanIdentity,  // A' + I                                           eq. 9 with A'
+  kSelf,          // Ã = (D+I)⁻¹(A+I)                                 eq. 10
+  kSelfIdentity,  // Ã + I                                            eq. 9 with Ã
+  kSelfDiagonal,  // Ã + λ·diag(Ã)                                    eq. 11
+  kSymmetric,     // (D+I)^-½ (A+I) (D+I)^-½                          Kipf and Welling
+  kSum,           // A itself: the neighbour sum (the released code's first layer)
+};
+
+struct Normalisation {
+  NormalisationKind kind = NormalisationKind::kMean;
+  float lambda = 1;  // kSelfDiagonal only
+
+  bool has_diagonal() const { return kind != NormalisationKind::kMean && kind != NormalisationKind::kSum; }
+  // Whether the matrix equals its transpose for a symmetric A: then the backward pass needs no second copy.
+  bool keeps_symmetry() const {
+    return kind == NormalisationKind::kSymmetric || kind == NormalisationKind::kSum;
+  }
+  std::string name() const;  // "mean", "self+1*diag": part of cache keys
+};
+
+}  // namespace cgcn

@@ -1,0 +1,366 @@
+#include "graph/store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "common/threads.h"
+#include "graph/npy.h"
+
+namespace cgcn {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "clustergcn-store";
+constexpr size_t kVerifyChunk = size_t{8} << 20;
+
+const char* kind_name(FeatureMatrix::Kind kind) {
+  switch (kind) {
+    case FeatureMatrix::Kind::kDense32: return "dense32";
+    case FeatureMatrix::Kind::kDense16: return "dense16";
+    case FeatureMatrix::Kind::kSparse: return "sparse";
+    default: return "identity";
+  }
+}
+
+// The hash of arrays by name, dtype, shape and checksum. Which arrays count is what tells the two hashes apart.
+template <class Counts>
+std::string hash_arrays(const json& meta, Counts&& counts) {
+  Hasher hasher;
+  hasher.add_value<uint32_t>(kStoreVersion).add_value<uint64_t>(meta.at("nodes").get<uint64_t>());
+  hasher.add_value<uint8_t>(meta.at("directed").get<bool>() ? 1 : 0);
+  for (const auto& [name, array] : meta.at("arrays").items())
+    if (counts(name)) hasher.add(name).add(array.dump());
+  return hasher.digest128_hex();
+}
+
+bool is_adjacency(const std::string& name) { return name.starts_with("adjacency_"); }
+bool is_content(const std::string& name) {
+  for (const char* prefix : {"adjacency_", "features", "labels", "split", "graph_ids"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+std::string meta_checksum(json meta) {
+  meta.erase("checksum");
+  const std::string text = meta.dump();
+  return hex64(checksum(text.data(), text.size()));
+}
+
+Error damaged(const fs::path& where, const std::string& what) {
+  return Error("the store is damaged: " + what, where.string(), "import or generate it again");
+}
+
+}  // namespace
+
+ArrayWriter::ArrayWriter(const fs::path& file, std::string dtype, size_t item_bytes, uint64_t columns)
+    : file_(file), dtype_(std::move(dtype)), item_bytes_(item_bytes), columns_(columns) {
+  file_.write(std::string(kNpyHeaderBytes, ' '));
+}
+
+void ArrayWriter::append_bytes(const void* data, size_t bytes) {
+  file_.write(data, bytes);
+  hasher_.add(data, bytes);
+  bytes_ += bytes;
+}
+
+json ArrayWriter::finish() {
+  std::vector<uint64_t> shape{bytes_ / item_bytes_};
+  if (columns_ > 0) {
+    CGCN_CHECK(bytes_ % (item_bytes_ * columns_) == 0);
+    shape = {bytes_ / item_bytes_ / columns_, columns_};
+  }
+  const std::string header = make_npy_header(dtype_, shape);
+  file_.write_at(0, header.data(), header.size());
+  file_.commit();
+  return {{"dtype", dtype_}, {"shape", shape}, {"checksum", hex64(hasher_.digest64())}};
+}
+
+StoreWriter::StoreWriter(const fs::path& target, StagedDirectory::Existing existing)
+    : staging_(target, existing),
+      meta_{{"format", kFormat},
+            {"version", kStoreVersion},
+            {"features", {{"kind", "identity"}, {"columns", 0}}},
+            {"labels", {{"kind", "none"}, {"classes", 0}}},
+            {"class_names", json::array()},
+            {"ids", "range"}} {}
+
+void StoreWriter::declare_graph(NodeId num_nodes, uint64_t num_entries, uint64_t num_edges, bool directed,
+                                bool weighted) {
+  meta_["nodes"] = num_nodes;
+  meta_["entries"] = num_entries;
+  meta_["edges"] = num_edges;
+  meta_["directed"] = directed;
+  meta_["weighted"] = weighted;
+}
+void StoreWriter::declare_features(FeatureMatrix::Kind kind, uint32_t columns) {
+  meta_["features"] = {{"kind", kind_name(kind)}, {"columns", columns}};
+}
+void StoreWriter::declare_labels(bool multi_label, uint32_t num_classes) {
+  meta_["labels"] = {{"kind", multi_label ? "multi" : "single"}, {"classes", num_classes}};
+}
+
+void StoreWriter::write_graph(const CsrGraph& graph) {
+  write_array("adjacency_offsets", graph.offsets());
+  write_array("adjacency_targets", graph.targets());
+  if (graph.weighted()) write_array("adjacency_weights", graph.weights());
+  declare_graph(graph.num_nodes(), graph.num_entries(), graph.num_edges(), graph.directed(), graph.weighted());
+}
+
+void StoreWriter::write_features(const FeatureMatrix& features) {
+  switch (features.kind()) {
+    case FeatureMatrix::Kind::kDense32:
+      write_array("features", features.dense32(), features.columns());
+      break;
+    case FeatureMatrix::Kind::kDense16:
+      write_array("features", features.dense16(), features.columns());
+      break;
+    case FeatureMatrix::Kind::kSparse:
+      write_array("features_offsets", features.sparse_offsets());
+      write_array("features_columns", features.sparse_columns());
+      write_array("features_values", features.sparse_values());
+      break;
+    case FeatureMatrix::Kind::kIdentity:
+      break;
+  }
+  declare_features(features.kind(), features.columns());
+}
+
+void StoreWriter::write_labels(const Labels& labels) {
+  if (!labels.present()) return;
+  if (labels.multi_label())
+    write_array("labels", labels.bits(), Labels::row_bytes(labels.num_classes()));
+  else
+    write_array("labels", labels.classes());
+  declare_labels(labels.multi_label(), labels.num_classes());
+}
+
+void StoreWriter::write_split(std::span<const uint8_t> split) {
+  if (!split.empty()) write_array("split", split);
+}
+void StoreWriter::write_graph_ids(std::span<const uint32_t> graph_ids) {
+  if (!graph_ids.empty()) write_array("graph_ids", graph_ids);
+}
+void StoreWriter::write_ids(const NodeIds& ids) {
+  if (ids.kind() == NodeIds::Kind::kIntegers) {
+    write_array("node_ids", ids.integer_ids());
+    meta_["ids"] = "integers";
+  } else if (ids.kind() == NodeIds::Kind::kStrings) {
+    write_array("node_ids_offsets", ids.string_offsets());
+    write_array("node_ids_text", ids.string_text());
+    meta_["ids"] = "strings";
+  }
+}
+void StoreWriter::write_class_names(const std::vector<std::string>& names) { meta_["class_names"] = names; }
+
+void StoreWriter::finish(const std::string& name) {
+  CGCN_CHECK(meta_.contains("nodes"), "a store without a graph");
+  meta_["name"] = name;
+  meta_["arrays"] = arrays_;
+  meta_["extra"] = extra_;
+  meta_["graph_hash"] = hash_arrays(meta_, is_adjacency);
+  meta_["content_hash"] = hash_arrays(meta_, is_content);
+  meta_["checksum"] = meta_checksum(meta_);
+  OutputFile file(staging_.path() / "meta.json");
+  file.write(meta_.dump(2) + "\n");
+  file.commit();
+  staging_.commit();
+}
+
+void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory::Existing existing,
+                 const json& extra) {
+  StoreWriter writer(target, existing);
+  writer.write_graph(dataset.graph);
+  writer.write_features(dataset.features);
+  writer.write_labels(dataset.labels);
+  writer.write_split(dataset.split);
+  writer.write_graph_ids(dataset.graph_ids);
+  writer.write_ids(dataset.ids);
+  writer.write_class_names(dataset.class_names);
+  for (const auto& [key, value] : extra.items()) writer.set_extra(key, value);
+  writer.finish(dataset.name);
+}
+
+Store::Store(const fs::path& path, Verify verify) : path_(path) {
+  std::error_code error;
+  if (!fs::exists(path, error))
+    throw Error("no such graph store", path.string(),
+                "make one with 'clustergcn import SOURCE STORE' or 'clustergcn generate STORE'");
+  if (!fs::is_regular_file(path / "meta.json", error))
+    throw Error("is not a graph store (it has no meta.json)", path.string(),
+                "bring your data in with 'clustergcn import SOURCE STORE'");
+  const std::string text = read_text_file(path / "meta.json", size_t{256} << 20);
+  meta_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const fs::path meta_path = path / "meta.json";
+  if (!meta_.is_object() || meta_.value("format", "") != kFormat) throw damaged(meta_path, "meta.json is not a store's");
+  if (!meta_.contains("version") || meta_["version"] != kStoreVersion)
+    throw Error(fmt::format("has format version {}; this program reads {}",
+                            meta_.contains("version") ? meta_["version"].dump() : "none", kStoreVersion),
+                path.string(), "import it again with this program");
+  if (!meta_.contains("checksum") || !meta_["checksum"].is_string() || meta_["checksum"] != meta_checksum(meta_))
+    throw damaged(meta_path, "meta.json was altered");
+  try {
+    if (verify == Verify::kFull) {
+      verify_checksums();
+      verify_structure();
+    }
+    for (const auto& [name, array] : meta_.at("arrays").items()) map_array(name, array.at("dtype"), nullptr);
+  } catch (const json::exception& problem) {
+    throw damaged(meta_path, problem.what());
+  }
+}
+
+std::pair<std::span<const std::byte>, std::shared_ptr<const void>> Store::map_array(const std::string& name,
+                                                                                    const std::string& dtype,
+                                                                                    uint64_t* columns) const {
+  const fs::path file = path_ / (name + ".npy");
+  const json& arrays = meta_.at("arrays");
+  if (!arrays.contains(name)) throw damaged(path_, fmt::format("meta.json does not list the array '{}'", name));
+  const json& recorded = arrays.at(name);
+  auto& mapped = mapped_[name];
+  if (mapped == nullptr) {
+    std::error_code error;
+    if (!fs::exists(file, error)) throw damaged(file, "the file is missing");
+    mapped = std::make_shared<MappedFile>(file);
+  }
+  const NpyHeader header = parse_npy_header(mapped->bytes(), file.string());
+  const std::string expected = make_npy_header(dtype, header.shape);
+  if (dtype != recorded.at("dtype") || json(header.shape) != recorded.at("shape") ||
+      std::memcmp(expected.data(), mapped->bytes().data(), kNpyHeaderBytes) != 0)
+    throw damaged(file, "its type or shape is not the recorded one");
+  if (columns != nullptr) *columns = header.shape.size() == 2 ? header.shape[1] : 0;
+  return {mapped->bytes().subspan(header.data_offset), mapped};
+}
+
+void Store::verify_checksums() const {
+  std::vector<std::string> names;
+  for (const auto& [name, array] : meta_.at("arrays").items()) {
+    map_array(name, array.at("dtype"), nullptr);
+    names.push_back(name);
+  }
+  parallel_blocks(names.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const MappedFile& file = *mapped_.at(names[i]);
+      const auto bytes = file.bytes().subspan(kNpyHeaderBytes);
+      Hasher hasher;
+      for (size_t at = 0; at < bytes.size(); at += kVerifyChunk) {
+        const size_t size = std::min(kVerifyChunk, bytes.size() - at);
+        hasher.add(bytes.data() + at, size);
+        file.release(kNpyHeaderBytes + at, size);
+      }
+      if (hex64(hasher.digest64()) != meta_.at("arrays").at(names[i]).at("checksum"))
+        throw damaged(file.path(), "its bytes do not match the recorded checksum");
+    }
+  });
+}
+
+// What the rest of the program relies on without looking again. Checksums catch accidents; this catches a store that was
+// put together wrongly.
+void Store::verify_structure() const {
+  const auto n = meta_.at("nodes").get<uint64_t>();
+  const auto check = [&](bool fine, const std::string& name, const char* what) {
+    if (!fine) throw damaged(path_ / (name + ".npy"), what);
+  };
+  const auto check_rows = [&](const std::string& prefix, const std::string& columns_name, uint64_t rows, uint64_t limit) {
+    const auto offsets = array<uint64_t>(prefix + "_offsets");
+    const auto targets = array<uint32_t>(columns_name);
+    check(offsets.size() == rows + 1 && offsets[0] == 0 && offsets[rows] == targets.size(), prefix + "_offsets",
+          "its ends do not fit the arrays beside it");
+    check(std::is_sorted(offsets.begin(), offsets.end()), prefix + "_offsets", "it is not ascending");
+    std::atomic<bool> fine{true};
+    parallel_blocks(rows, 65536, [&](size_t begin, size_t end) {
+      for (size_t v = begin; v < end; ++v)
+        for (uint64_t e = offsets[v]; e < offsets[v + 1]; ++e)
+          if (targets[e] >= limit || (e > offsets[v] && targets[e] <= targets[e - 1])) fine = false;
+    });
+    check(fine, columns_name, "an index is out of range or out of order");
+  };
+  if (n >= kNoNode) throw damaged(path_ / "meta.json", "too many nodes");
+  check_rows("adjacency", "adjacency_targets", n, n);
+  const auto entries = array<NodeId>("adjacency_targets").size();
+  if (has_array("adjacency_weights"))
+    check(array<float>("adjacency_weights").size() == entries, "adjacency_weights", "it is not as long as the targets");
+  const json& features = meta_.at("features");
+  const auto columns = features.at("columns").get<uint64_t>();
+  const std::string kind = features.at("kind");
+  if (columns >= UINT32_MAX) throw damaged(path_ / "meta.json", "too many feature columns");
+  if (kind == "sparse") {
+    check_rows("features", "features_columns", n, columns);
+    check(array<float>("features_values").size() == array<uint32_t>("features_columns").size(), "features_values",
+          "it is not as long as the columns");
+  } else if (kind == "dense32" || kind == "dense16") {
+    uint64_t width = 0;
+    const size_t size = kind == "dense32" ? array<float>("features", &width).size() : array<Half>("features", &width).size();
+    check(width == columns && columns > 0 && size == n * columns, "features", "its shape does not fit the graph");
+  } else if (kind != "identity") {
+    throw damaged(path_ / "meta.json", "the kind of features is not known");
+  }
+  const json& labels = meta_.at("labels");
+  const auto classes = labels.at("classes").get<uint64_t>();
+  if (labels.at("kind") == "single") {
+    const auto values = array<int32_t>("labels");
+    check(values.size() == n, "labels", "its length is not the number of nodes");
+    check(classes > 0 && std::all_of(values.begin(), values.end(), [&](int32_t c) {
+            return c >= -1 && c < static_cast<int64_t>(classes);
+          }), "labels", "a class is out of range");
+  } else if (labels.at("kind") == "multi") {
+    check(classes > 0 && array<uint8_t>("labels").size() == n * Labels::row_bytes(static_cast<uint32_t>(classes)),
+          "labels", "its size does not fit nodes and classes");
+  }
+  if (has_array("split")) check(array<uint8_t>("split").size() == n, "split", "its length is not the number of nodes");
+  if (has_array("graph_ids"))
+    check(array<uint32_t>("graph_ids").size() == n, "graph_ids", "its length is not the number of nodes");
+  if (meta_.at("ids") == "integers")
+    check(array<int64_t>("node_ids").size() == n, "node_ids", "its length is not the number of nodes");
+  if (meta_.at("ids") == "strings") {
+    const auto offsets = array<uint64_t>("node_ids_offsets");
+    check(offsets.size() == n + 1 && offsets[0] == 0 && std::is_sorted(offsets.begin(), offsets.end()) &&
+              offsets[n] == array<char>("node_ids_text").size(),
+          "node_ids_offsets", "it does not fit the text beside it");
+  }
+}
+
+Dataset Store::dataset() const {
+  Dataset dataset;
+  dataset.path = path_;
+  dataset.name = meta_.at("name");
+  SharedArray<float> weights;
+  if (has_array("adjacency_weights")) weights = array<float>("adjacency_weights");
+  dataset.graph = CsrGraph(array<EdgeOffset>("adjacency_offsets"), array<NodeId>("adjacency_targets"), weights,
+                           meta_.at("directed"));
+  const std::string kind = meta_.at("features").at("kind");
+  const auto columns = meta_.at("features").at("columns").get<uint32_t>();
+  if (kind == "dense32")
+    dataset.features = FeatureMatrix::dense(array<float>("features"), columns);
+  else if (kind == "dense16")
+    dataset.features = FeatureMatrix::dense16(array<Half>("features"), columns);
+  else if (kind == "sparse")
+    dataset.features = FeatureMatrix::sparse(array<EdgeOffset>("features_offsets"), array<uint32_t>("features_columns"),
+                                             array<float>("features_values"), columns);
+  else
+    dataset.features = FeatureMatrix::identity(dataset.graph.num_nodes());
+  const auto classes = meta_.at("labels").at("classes").get<uint32_t>();
+  if (meta_.at("labels").at("kind") == "single")
+    dataset.labels = Labels::single(array<int32_t>("labels"), classes);
+  else if (meta_.at("labels").at("kind") == "multi")
+    dataset.labels = Labels::multi(array<uint8_t>("labels"), classes);
+  if (has_array("split")) dataset.split = array<uint8_t>("split");
+  if (has_array("graph_ids")) dataset.graph_ids = array<uint32_t>("graph_ids");
+  if (meta_.at("ids") == "integers") dataset.ids = NodeIds::integers(array<int64_t>("node_ids"));
+  if (meta_.at("ids") == "strings")
+    dataset.ids = NodeIds::strings(array<uint64_t>("node_ids_offsets"), array<char>("node_ids_text"));
+  dataset.class_names = meta_.at("class_names").get<std::vector<std::string>>();
+  dataset.graph_hash = meta_.at("graph_hash");
+  dataset.content_hash = meta_.at("content_hash");
+  return dataset;
+}
+
+uint64_t Store::bytes_on_disk() const {
+  uint64_t total = 0;
+  std::error_code error;
+  for (const auto& [name, array] : meta_.at("arrays").items()) total += fs::file_size(path_ / (name + ".npy"), error);
+  return total;
+}
+
+}  // namespace cgcn

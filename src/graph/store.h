@@ -1,0 +1,129 @@
+// The graph store: a directory of .npy arrays and meta.json, memory-mapped, never parsed (docs/formats.md).
+//
+// It is written beside its place and renamed, so that it is there whole or not at all. Opening checks every array against
+// its recorded shape and checksum and the graph's structure against itself, so that no later code meets a bad index.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/file.h"
+#include "common/hash.h"
+#include "graph/dataset.h"
+
+namespace cgcn {
+
+inline constexpr int kStoreVersion = 1;
+
+template <class T>
+struct DTypeOf;
+template <> struct DTypeOf<uint8_t> { static constexpr const char* name = "|u1"; };
+template <> struct DTypeOf<char> { static constexpr const char* name = "|u1"; };
+template <> struct DTypeOf<Half> { static constexpr const char* name = "<f2"; };
+template <> struct DTypeOf<uint32_t> { static constexpr const char* name = "<u4"; };
+template <> struct DTypeOf<int32_t> { static constexpr const char* name = "<i4"; };
+template <> struct DTypeOf<uint64_t> { static constexpr const char* name = "<u8"; };
+template <> struct DTypeOf<int64_t> { static constexpr const char* name = "<i8"; };
+template <> struct DTypeOf<float> { static constexpr const char* name = "<f4"; };
+
+// One array being written front to back; its shape is known only at the end.
+class ArrayWriter {
+ public:
+  // columns 0: one-dimensional.
+  ArrayWriter(const fs::path& file, std::string dtype, size_t item_bytes, uint64_t columns);
+  template <class T>
+  void append(std::span<const T> values) {
+    CGCN_CHECK(sizeof(T) == item_bytes_);
+    append_bytes(values.data(), values.size_bytes());
+  }
+  void append_bytes(const void* data, size_t bytes);
+  nlohmann::json finish();  // writes the header; returns dtype, shape and checksum for meta.json
+
+ private:
+  OutputFile file_;
+  Hasher hasher_;
+  std::string dtype_;
+  size_t item_bytes_;
+  uint64_t columns_, bytes_ = 0;
+};
+
+class StoreWriter {
+ public:
+  StoreWriter(const fs::path& target, StagedDirectory::Existing existing);
+
+  // Whole arrays that are in memory (or mapped) already.
+  void write_graph(const CsrGraph& graph);
+  void write_features(const FeatureMatrix& features);
+  void write_labels(const Labels& labels);
+  void write_split(std::span<const uint8_t> split);
+  void write_graph_ids(std::span<const uint32_t> graph_ids);
+  void write_ids(const NodeIds& ids);
+  void write_class_names(const std::vector<std::string>& names);
+  template <class T>
+  void write_array(const std::string& name, std::span<const T> values, uint64_t columns = 0) {
+    ArrayWriter writer = begin_array<T>(name, columns);
+    writer.append(values);
+    end_array(name, writer);
+  }
+  // Arrays that are produced piece by piece, under the names that docs/formats.md gives. For dense features:
+  // begin_array<float>("features", columns), append rows, end_array, then declare_features.
+  template <class T>
+  ArrayWriter begin_array(const std::string& name, uint64_t columns = 0) {
+    return {staging_.path() / (name + ".npy"), DTypeOf<T>::name, sizeof(T), columns};
+  }
+  void end_array(const std::string& name, ArrayWriter& writer) { arrays_[name] = writer.finish(); }
+  void declare_features(FeatureMatrix::Kind kind, uint32_t columns);
+  void declare_labels(bool multi_label, uint32_t num_classes);
+  void declare_graph(NodeId num_nodes, uint64_t num_entries, uint64_t num_edges, bool directed, bool weighted);
+  // Anything else to be kept in meta.json: where the data came from, a partition's options …
+  void set_extra(const std::string& key, nlohmann::json value) { extra_[key] = std::move(value); }
+
+  void finish(const std::string& name);  // meta.json, then the rename
+  const fs::path& staging() const { return staging_.path(); }
+
+ private:
+  StagedDirectory staging_;
+  std::map<std::string, nlohmann::json> arrays_;
+  nlohmann::json meta_, extra_ = nlohmann::json::object();
+};
+
+// Writes a dataset that is in memory.
+void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory::Existing existing,
+                 const nlohmann::json& extra = nlohmann::json::object());
+
+enum class Verify { kFull, kShapesOnly };  // kShapesOnly: for a store that this process has verified already
+
+class Store {
+ public:
+  explicit Store(const fs::path& path, Verify verify = Verify::kFull);
+
+  const fs::path& path() const { return path_; }
+  const nlohmann::json& meta() const { return meta_; }
+  const nlohmann::json& extra() const { return meta_.at("extra"); }
+  Dataset dataset() const;  // views into the mapped files, which stay mapped as long as any view lives
+  bool has_array(const std::string& name) const { return meta_.at("arrays").contains(name); }
+  // A mapped array by name; its dtype must be T's. columns receives the second extent (0 where one-dimensional).
+  template <class T>
+  SharedArray<T> array(const std::string& name, uint64_t* columns = nullptr) const {
+    auto [view, owner] = map_array(name, DTypeOf<T>::name, columns);
+    return {{reinterpret_cast<const T*>(view.data()), view.size() / sizeof(T)}, std::move(owner)};
+  }
+  uint64_t bytes_on_disk() const;
+
+ private:
+  std::pair<std::span<const std::byte>, std::shared_ptr<const void>> map_array(const std::string& name,
+                                                                               const std::string& dtype,
+                                                                               uint64_t* columns) const;
+  void verify_checksums() const;
+  void verify_structure() const;
+
+  fs::path path_;
+  nlohmann::json meta_;
+  mutable std::map<std::string, std::shared_ptr<MappedFile>> mapped_;
+};
+
+inline Dataset open_dataset(const fs::path& path) { return Store(path).dataset(); }
+
+}  // namespace cgcn

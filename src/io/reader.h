@@ -1,0 +1,48 @@
+// Readers of outside formats: each recognises its files and streams them into a store.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/options.h"
+#include "graph/graph_builder.h"
+#include "graph/store.h"
+
+namespace cgcn {
+
+struct ImportOptions {
+  std::string format = "auto";
+  bool directed = false;
+  bool keep_self_loops = false;
+  std::string split;  // "60/20/20": drawn with the seed; empty: the format's own
+  uint64_t seed = 1;
+  // Plain files, where their names are not the usual ones beside the source.
+  std::string features, labels, split_file;
+
+  void list_options(OptionList& list);
+};
+
+// What was read and mended, as lines such as “302 duplicate entries merged”.
+struct ImportReport {
+  std::vector<std::string> lines;
+  void add_counts(const BuildCounts& counts, const BuildOptions& options);
+};
+
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual std::string name() const = 0;         // for --format: "planetoid"
+  virtual std::string description() const = 0;  // what it looks for, for the message when nothing fits
+  virtual bool recognises(const fs::path& source) const = 0;
+  // Streams the source into the writer (all but finish()). Throws Error that names file and place.
+  virtual void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
+                    ImportReport& report) const = 0;
+};
+
+const std::vector<std::unique_ptr<Reader>>& all_readers();
+// By options.format, or the one that recognises the source; Error listing what was looked for where none does.
+const Reader& choose_reader(const fs::path& source, const ImportOptions& options);
+
+}  // namespace cgcn

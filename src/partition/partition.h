@@ -1,0 +1,59 @@
+// Partitions of a store's nodes into clusters, and the layout in cluster order that training reads.
+//
+// A partition lives in STORE/partitions/NAME: itself a graph store (the training nodes' graph, or all with --transductive,
+// in cluster order, so that a cluster is a contiguous range of rows in every array), plus cluster_offsets, order and A·X.
+// It is bound to the store's hashes and to its own options; a stale or foreign one is refused.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/options.h"
+#include "graph/dataset.h"
+#include "graph/normalisation.h"
+#include "graph/store.h"
+
+namespace cgcn {
+
+enum class PartitionMethod { kMetis, kMetisRecursive, kRandom, kFile };
+enum class PartitionObjective { kCut, kVolume };
+enum class NodeWeights { kUniform, kLabelled, kDegree };
+
+struct PartitionOptions {
+  uint32_t parts = 0;  // p; 0: about one per thousand nodes
+  PartitionMethod method = PartitionMethod::kMetis;
+  std::string from;  // kFile: .npy or text, a cluster number per node of the store
+  PartitionObjective objective = PartitionObjective::kCut;
+  float imbalance = 1.03f;  // the largest cluster over the mean
+  NodeWeights node_weights = NodeWeights::kUniform;
+  bool transductive = false;  // all nodes, not only the training nodes
+  uint64_t seed = 1;
+
+  void list_options(OptionList& list);
+};
+
+// The training view of a store in cluster order. Row r of everything here is node order[r] of the store.
+struct ClusterLayout {
+  Dataset data;                         // adjacency among these nodes, features, labels, split, the user's ids
+  SharedArray<NodeId> order;            // row → node of the store
+  SharedArray<NodeId> cluster_offsets;  // p + 1: cluster c is rows cluster_offsets[c] … cluster_offsets[c + 1)
+  fs::path path;
+
+  uint32_t num_clusters() const { return static_cast<uint32_t>(cluster_offsets.size() - 1); }
+};
+
+struct PartitionResult {
+  ClusterLayout layout;
+  bool reused = false;  // it was there already
+  double partition_seconds = 0, layout_seconds = 0;
+};
+
+// Finds the partition of this store with these options, or makes it.
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& options);
+
+// N(A)·X of the layout, computed once and kept beside it. Dense stays dense, sparse sparse; the identity's product is N(A).
+FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation);
+// The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
+FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation);
+
+}  // namespace cgcn
