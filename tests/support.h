@@ -56,7 +56,7 @@ std::string message_of(Call&& call) {
 
 }  // namespace cgcn::test
 
-#define CGCN_DATA_OR_SKIP(variable)                        \
-  const auto variable##_found = ::cgcn::test::data_folder(); \
+#define CGCN_DATA_OR_SKIP(variable)                                                                   \
+  const auto variable##_found = ::cgcn::test::data_folder();                                          \
   if (!variable##_found) GTEST_SKIP() << "real graphs are not on this machine (set CLUSTERGCN_DATA)"; \
   const ::cgcn::fs::path variable = *variable##_found

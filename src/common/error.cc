@@ -18,8 +18,8 @@ Error::Error(std::string what, std::string where, std::string hint)
       hint_(std::move(hint)) {}
 
 void fail_check(const char* condition, const char* file, int line, const std::string& detail) {
-  throw std::logic_error(fmt::format("internal check failed: {} ({}:{}){}{}", condition, file, line,
-                                     detail.empty() ? "" : ": ", detail));
+  throw std::logic_error(
+      fmt::format("internal check failed: {} ({}:{}){}{}", condition, file, line, detail.empty() ? "" : ": ", detail));
 }
 
 }  // namespace cgcn

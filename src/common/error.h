@@ -34,8 +34,8 @@ class Interrupted : public std::runtime_error {
 
 }  // namespace cgcn
 
-#define CGCN_CHECK(condition, ...)                                                                \
-  do {                                                                                            \
-    if (!(condition)) [[unlikely]]                                                                \
+#define CGCN_CHECK(condition, ...)                                                                           \
+  do {                                                                                                       \
+    if (!(condition)) [[unlikely]]                                                                           \
       ::cgcn::fail_check(#condition, __FILE__, __LINE__, std::string{__VA_OPT__(fmt::format(__VA_ARGS__))}); \
   } while (0)

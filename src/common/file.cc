@@ -22,7 +22,7 @@ std::string reason(int error) { return std::strerror(error); }
 
 [[noreturn]] void fail_write(const fs::path& path, int error) {
   throw Error(fmt::format("cannot write: {}", reason(error)), path.string(),
-              error == ENOSPC  ? "free some disk space, or choose a place on another disk"
+              error == ENOSPC                     ? "free some disk space, or choose a place on another disk"
               : error == EROFS || error == EACCES ? "choose a place that you may write to"
                                                   : "");
 }
@@ -187,7 +187,8 @@ void StagedDirectory::commit() {
 std::string read_text_file(const fs::path& path, size_t limit) {
   const MappedFile file(path);
   if (file.text().size() > limit)
-    throw Error(fmt::format("is {} bytes long, more than a file of this kind can be", file.text().size()), path.string());
+    throw Error(fmt::format("is {} bytes long, more than a file of this kind can be", file.text().size()),
+                path.string());
   return std::string(file.text());
 }
 

@@ -1,5 +1,6 @@
-// Files, read and written so that nothing is ever half-written: a file or directory is made beside its final place under
-// a temporary name and renamed into it when it is whole. What a killed process left behind is removed at the next start.
+// Files, read and written so that nothing is ever half-written: a file or directory is made beside its final place
+// under a temporary name and renamed into it when it is whole. What a killed process left behind is removed at the next
+// start.
 #pragma once
 
 #include <cstddef>

@@ -8,9 +8,9 @@
 namespace cgcn {
 
 struct MemoryFigures {
-  uint64_t peak_rss = 0;   // the most that was ever resident
-  uint64_t rss = 0;        // resident now, of which:
-  uint64_t anonymous = 0;  //   heap and stacks
+  uint64_t peak_rss = 0;     // the most that was ever resident
+  uint64_t rss = 0;          // resident now, of which:
+  uint64_t anonymous = 0;    //   heap and stacks
   uint64_t file_backed = 0;  // mapped files (page cache that the kernel may take back) and shared memory
 };
 

@@ -1,5 +1,6 @@
-// Options, declared once. A plain struct holds the values with their defaults; its list_options() names each field here.
-// The command line, --help, the TOML file, the checkpoint's header and docs/options.md are all made from the list.
+// Options, declared once. A plain struct holds the values with their defaults; its list_options() names each field
+// here. The command line, --help, the TOML file, the checkpoint's header and docs/options.md are all made from the
+// list.
 //
 //   struct PartitionOptions {
 //     uint32_t parts = 0;
@@ -22,8 +23,8 @@ class Option {
  public:
   enum class Kind { kFlag, kInteger, kReal, kText, kChoice };
 
-  Option& range(double low, double high);             // numbers outside are refused
-  Option& value(std::string name);                    // what --help shows after the name
+  Option& range(double low, double high);                        // numbers outside are refused
+  Option& value(std::string name);                               // what --help shows after the name
   Option& shape(std::function<void(const std::string&)> check);  // text: throws std::invalid_argument("what is wrong")
 
   const std::string& name() const { return name_; }
@@ -88,8 +89,8 @@ class OptionList {
   nlohmann::json to_json() const;
   // Reads what to_json wrote; names that are not there keep their value. Throws Error naming `where`.
   void from_json(const nlohmann::json& values, const std::string& where);
-  std::string to_toml() const;       // grouped, with the help text as comments
-  std::string to_markdown() const;   // tables for docs/options.md
+  std::string to_toml() const;      // grouped, with the help text as comments
+  std::string to_markdown() const;  // tables for docs/options.md
 
  private:
   Option& add_erased(std::string name, Option::Kind kind, std::string help, std::function<std::string()> get,

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{1500};     // quick work shows nothing
-constexpr milliseconds kFrame{100};         // between frames on a terminal
+constexpr milliseconds kPatience{1500};       // quick work shows nothing
+constexpr milliseconds kFrame{100};           // between frames on a terminal
 constexpr milliseconds kLogInterval{10'000};  // between lines elsewhere
 
 size_t terminal_width() {

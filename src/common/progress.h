@@ -1,5 +1,5 @@
-// Progress of anything that may take over two seconds: a bar with time left on a terminal, a line now and then in a log,
-// nothing when quiet or when it was quick. Safe to advance from several threads.
+// Progress of anything that may take over two seconds: a bar with time left on a terminal, a line now and then in a
+// log, nothing when quiet or when it was quick. Safe to advance from several threads.
 #pragma once
 
 #include <atomic>

@@ -14,8 +14,8 @@ namespace cgcn {
 void set_thread_count(int threads);  // 0: all cores that the process may use
 int thread_count();
 
-// Calls work(begin, end) for consecutive blocks of [0, n). Blocks run in any order on any thread; an exception thrown by
-// one of them is rethrown here after the others have finished.
+// Calls work(begin, end) for consecutive blocks of [0, n). Blocks run in any order on any thread; an exception thrown
+// by one of them is rethrown here after the others have finished.
 template <class Work>
 void parallel_blocks(size_t n, size_t block, Work&& work) {
   const auto blocks = static_cast<std::ptrdiff_t>((n + block - 1) / block);

@@ -1,6 +1,7 @@
 // All that is known of one learning problem: graph, features, labels, split, and the user's own node ids.
 //
-// Everything inside the program counts nodes 0 … n-1 in the order of the store; everything a user sees goes through ids.
+// Everything inside the program counts nodes 0 … n-1 in the order of the store; everything a user sees goes through
+// ids.
 #pragma once
 
 #include <array>
@@ -52,7 +53,8 @@ class NodeIds {
  public:
   NodeIds() = default;
   static NodeIds integers(SharedArray<int64_t> ids);
-  static NodeIds strings(SharedArray<uint64_t> offsets, SharedArray<char> text);  // id v is text[offsets[v] … offsets[v+1])
+  static NodeIds strings(SharedArray<uint64_t> offsets,
+                         SharedArray<char> text);  // id v is text[offsets[v] … offsets[v+1])
 
   enum class Kind { kRange, kIntegers, kStrings };
   Kind kind() const { return kind_; }

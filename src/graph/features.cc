@@ -73,7 +73,9 @@ uint64_t FeatureMatrix::stored_bytes() const {
 }
 
 uint64_t FeatureMatrix::num_entries() const {
-  return kind_ == Kind::kSparse ? sparse_columns_.size() : kind_ == Kind::kIdentity ? rows_ : uint64_t{rows_} * columns_;
+  return kind_ == Kind::kSparse     ? sparse_columns_.size()
+         : kind_ == Kind::kIdentity ? rows_
+                                    : uint64_t{rows_} * columns_;
 }
 
 void FeatureMatrix::copy_row(NodeId v, float* out) const {

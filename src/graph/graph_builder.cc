@@ -136,8 +136,8 @@ void sort_rows(Rows& rows, bool keep_self_loops, BuildCounts& counts) {
   rows.offsets = std::move(length);
 }
 
-// Calls use(u, v, reverse) for every entry u → v, reverse being the place of v → u or -1. As u rises, so does the place in
-// row v where u would be: one cursor a row finds every reverse in linear time.
+// Calls use(u, v, reverse) for every entry u → v, reverse being the place of v → u or -1. As u rises, so does the place
+// in row v where u would be: one cursor a row finds every reverse in linear time.
 template <class Use>
 void for_each_with_reverse(const Rows& rows, Use&& use) {
   const NodeId n = rows.num_nodes();

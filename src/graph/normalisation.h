@@ -25,9 +25,7 @@ struct Normalisation {
 
   bool has_diagonal() const { return kind != NormalisationKind::kMean && kind != NormalisationKind::kSum; }
   // Whether the matrix equals its transpose for a symmetric A: then the backward pass needs no second copy.
-  bool keeps_symmetry() const {
-    return kind == NormalisationKind::kSymmetric || kind == NormalisationKind::kSum;
-  }
+  bool keeps_symmetry() const { return kind == NormalisationKind::kSymmetric || kind == NormalisationKind::kSum; }
   std::string name() const;  // "mean", "self+1*diag": part of cache keys
 };
 

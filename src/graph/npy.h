@@ -17,8 +17,8 @@ struct NpyHeader {
   std::vector<uint64_t> shape;
   size_t data_offset = 0;  // where the elements begin
 
-  uint64_t num_elements() const;         // product of the shape; parse has checked that it does not overflow
-  std::string dtype() const;             // as NumPy writes it: "<f4"
+  uint64_t num_elements() const;  // product of the shape; parse has checked that it does not overflow
+  std::string dtype() const;      // as NumPy writes it: "<f4"
 };
 
 // Reads the header of a .npy file of version 1 to 3 and checks that the file holds exactly what it declares.

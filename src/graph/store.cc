@@ -17,10 +17,14 @@ constexpr size_t kVerifyChunk = size_t{8} << 20;
 
 const char* kind_name(FeatureMatrix::Kind kind) {
   switch (kind) {
-    case FeatureMatrix::Kind::kDense32: return "dense32";
-    case FeatureMatrix::Kind::kDense16: return "dense16";
-    case FeatureMatrix::Kind::kSparse: return "sparse";
-    default: return "identity";
+    case FeatureMatrix::Kind::kDense32:
+      return "dense32";
+    case FeatureMatrix::Kind::kDense16:
+      return "dense16";
+    case FeatureMatrix::Kind::kSparse:
+      return "sparse";
+    default:
+      return "identity";
   }
 }
 
@@ -193,7 +197,8 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
   const std::string text = read_text_file(path / "meta.json", size_t{256} << 20);
   meta_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const fs::path meta_path = path / "meta.json";
-  if (!meta_.is_object() || meta_.value("format", "") != kFormat) throw damaged(meta_path, "meta.json is not a store's");
+  if (!meta_.is_object() || meta_.value("format", "") != kFormat)
+    throw damaged(meta_path, "meta.json is not a store's");
   if (!meta_.contains("version") || meta_["version"] != kStoreVersion)
     throw Error(fmt::format("has format version {}; this program reads {}",
                             meta_.contains("version") ? meta_["version"].dump() : "none", kStoreVersion),
@@ -255,14 +260,15 @@ void Store::verify_checksums() const {
   });
 }
 
-// What the rest of the program relies on without looking again. Checksums catch accidents; this catches a store that was
-// put together wrongly.
+// What the rest of the program relies on without looking again. Checksums catch accidents; this catches a store that
+// was put together wrongly.
 void Store::verify_structure() const {
   const auto n = meta_.at("nodes").get<uint64_t>();
   const auto check = [&](bool fine, const std::string& name, const char* what) {
     if (!fine) throw damaged(path_ / (name + ".npy"), what);
   };
-  const auto check_rows = [&](const std::string& prefix, const std::string& columns_name, uint64_t rows, uint64_t limit) {
+  const auto check_rows = [&](const std::string& prefix, const std::string& columns_name, uint64_t rows,
+                              uint64_t limit) {
     const auto offsets = array<uint64_t>(prefix + "_offsets");
     const auto targets = array<uint32_t>(columns_name);
     check(offsets.size() == rows + 1 && offsets[0] == 0 && offsets[rows] == targets.size(), prefix + "_offsets",
@@ -291,7 +297,8 @@ void Store::verify_structure() const {
           "it is not as long as the columns");
   } else if (kind == "dense32" || kind == "dense16") {
     uint64_t width = 0;
-    const size_t size = kind == "dense32" ? array<float>("features", &width).size() : array<Half>("features", &width).size();
+    const size_t size =
+        kind == "dense32" ? array<float>("features", &width).size() : array<Half>("features", &width).size();
     check(width == columns && columns > 0 && size == n * columns, "features", "its shape does not fit the graph");
   } else if (kind != "identity") {
     throw damaged(path_ / "meta.json", "the kind of features is not known");
@@ -301,9 +308,9 @@ void Store::verify_structure() const {
   if (labels.at("kind") == "single") {
     const auto values = array<int32_t>("labels");
     check(values.size() == n, "labels", "its length is not the number of nodes");
-    check(classes > 0 && std::all_of(values.begin(), values.end(), [&](int32_t c) {
-            return c >= -1 && c < static_cast<int64_t>(classes);
-          }), "labels", "a class is out of range");
+    check(classes > 0 && std::all_of(values.begin(), values.end(),
+                                     [&](int32_t c) { return c >= -1 && c < static_cast<int64_t>(classes); }),
+          "labels", "a class is out of range");
   } else if (labels.at("kind") == "multi") {
     check(classes > 0 && array<uint8_t>("labels").size() == n * Labels::row_bytes(static_cast<uint32_t>(classes)),
           "labels", "its size does not fit nodes and classes");

@@ -1,7 +1,8 @@
 // The graph store: a directory of .npy arrays and meta.json, memory-mapped, never parsed (docs/formats.md).
 //
-// It is written beside its place and renamed, so that it is there whole or not at all. Opening checks every array against
-// its recorded shape and checksum and the graph's structure against itself, so that no later code meets a bad index.
+// It is written beside its place and renamed, so that it is there whole or not at all. Opening checks every array
+// against its recorded shape and checksum and the graph's structure against itself, so that no later code meets a bad
+// index.
 #pragma once
 
 #include <map>
@@ -19,14 +20,38 @@ inline constexpr int kStoreVersion = 1;
 
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<uint8_t> { static constexpr const char* name = "|u1"; };
-template <> struct DTypeOf<char> { static constexpr const char* name = "|u1"; };
-template <> struct DTypeOf<Half> { static constexpr const char* name = "<f2"; };
-template <> struct DTypeOf<uint32_t> { static constexpr const char* name = "<u4"; };
-template <> struct DTypeOf<int32_t> { static constexpr const char* name = "<i4"; };
-template <> struct DTypeOf<uint64_t> { static constexpr const char* name = "<u8"; };
-template <> struct DTypeOf<int64_t> { static constexpr const char* name = "<i8"; };
-template <> struct DTypeOf<float> { static constexpr const char* name = "<f4"; };
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr const char* name = "|u1";
+};
+template <>
+struct DTypeOf<char> {
+  static constexpr const char* name = "|u1";
+};
+template <>
+struct DTypeOf<Half> {
+  static constexpr const char* name = "<f2";
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr const char* name = "<u4";
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr const char* name = "<i4";
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr const char* name = "<u8";
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr const char* name = "<i8";
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr const char* name = "<f4";
+};
 
 // One array being written front to back; its shape is known only at the end.
 class ArrayWriter {

@@ -32,7 +32,8 @@ TEST(Store, RoundTrips) {
   EXPECT_EQ(read.name, "small");
   EXPECT_EQ(read.num_nodes(), 5u);
   EXPECT_EQ(read.graph.num_edges(), 3u);
-  EXPECT_EQ(std::vector(read.graph.targets().begin(), read.graph.targets().end()), (std::vector<NodeId>{1, 0, 2, 3, 1, 1}));
+  EXPECT_EQ(std::vector(read.graph.targets().begin(), read.graph.targets().end()),
+            (std::vector<NodeId>{1, 0, 2, 3, 1, 1}));
   EXPECT_EQ(read.features.dense_row(4)[1], 9);
   EXPECT_EQ(read.labels.class_of(4), -1);
   EXPECT_EQ(read.class_name(2), "c");

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Builds clustergcn, after installing what that needs, and runs its tests.
+#
+#   ./test.sh                everything
+#   ./test.sh PART …         only these parts:
+#     unit     the tests of every module (release build)
+#     asan     the same with AddressSanitizer and UndefinedBehaviorSanitizer, without the slow ones
+#     tsan     the threaded parts with ThreadSanitizer
+#     python   tests that need NumPy or drive the program from outside
+#     fuzz     each parser's fuzzer, for a bounded time
+#     format   clang-format
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tools/setup.sh
+source "$root/tools/setup.sh"
+
+all_parts=(format unit python asan tsan fuzz)
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=("${all_parts[@]}")
+for part in "${parts[@]}"; do
+  [[ " ${all_parts[*]} " == *" $part "* ]] || fail "unknown part '$part'" "try: ${all_parts[*]}"
+done
+
+"$root/tools/install-packages.sh" build tests
+build=$(build_root)
+check_machine 5000
+passed=0
+failed=0
+skipped=0
+jobs=$(nproc)
+
+note() { printf '%s  %s\n' "$(date +%H:%M:%S)" "$*"; }
+
+# run_ctest PRESET ARGUMENTS …: runs, shows what failed, adds to the counts.
+run_ctest() {
+  local log=$build/$1-tests.log folder=$build/$1 total bad
+  shift
+  ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error "$@" >"$log" 2>&1 || {
+    grep -q 'tests failed out of' "$log" || failed=$((failed + 1))  # ctest itself could not run
+    sed -n '/Start .*Output\|\*\*\*Failed\|\*\*\*Exception\|\*\*\*Timeout/,$p' "$log" | tail -n 200
+  }
+  total=$(sed -n 's/.*tests failed out of \([0-9]*\).*/\1/p; s/.*tests passed, 0 tests failed out of \([0-9]*\).*/\1/p' "$log" | tail -n 1)
+  bad=$(sed -n 's/.*tests passed, \([0-9]*\) tests failed out of.*/\1/p' "$log" | tail -n 1)
+  local jumped
+  jumped=$(grep -c '\*\*\*Skipped' "$log" || true)
+  passed=$((passed + ${total:-0} - ${bad:-0} - jumped))
+  failed=$((failed + ${bad:-0}))
+  skipped=$((skipped + jumped))
+  tail -n 1000 "$log" | grep 'tests passed' || tail -n 5 "$log"
+}
+
+count() { if [ "$1" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
+
+build_unit() { build_preset release all -DCGCN_TESTS=ON -DCGCN_BENCHMARKS=ON; }
+
+run_unit() {
+  build_unit
+  run_ctest release
+}
+
+run_python() {
+  build_unit
+  local log=$build/python-tests.log status=0 summary
+  [ -d "$root/tests/python" ] || { note "no tests there"; return; }
+  CLUSTERGCN="$build/release/clustergcn" PYTHONDONTWRITEBYTECODE=1 python3 -m pytest -q -p no:cacheprovider -rs \
+    "$root/tests/python" >"$log" 2>&1 || status=$?
+  summary=$(tail -n 1 "$log")
+  [ $status -eq 0 ] || cat "$log"
+  number() { sed -n "s/.*\b\([0-9]\+\) $1.*/\1/p" <<<"$summary"; }
+  local ok bad errors jumped
+  ok=$(number passed) bad=$(number failed) errors=$(number error) jumped=$(number skipped)
+  passed=$((passed + ${ok:-0}))
+  failed=$((failed + ${bad:-0} + ${errors:-0}))
+  skipped=$((skipped + ${jumped:-0}))
+  if [ $status -ne 0 ] && [ -z "${bad:-}${errors:-}" ]; then failed=$((failed + 1)); fi
+  echo "$summary"
+}
+
+run_asan() {
+  build_preset asan all
+  run_ctest asan -LE slow
+}
+
+# GCC's ThreadSanitizer does not see the futexes of libgomp and would report every OpenMP loop; with one OpenMP thread
+# what remains are the threads that we start ourselves: progress bars, batches prepared ahead, asynchronous writes.
+run_tsan() {
+  local targets=() name
+  for name in common batch train; do
+    [ -d "$root/tests/$name" ] && targets+=("test_$name")
+  done
+  build_preset tsan "${targets[*]}"
+  OMP_NUM_THREADS=1 run_ctest tsan -LE slow -L '^(common|batch|train)$'
+}
+
+run_fuzz() {
+  [ -x "$root/tools/fuzz.sh" ] || { note "no fuzzers there"; return; }
+  local status=0
+  "$root/tools/fuzz.sh" || status=$?
+  count $status
+}
+
+# Other versions of clang-format break lines elsewhere; the code follows version 14's.
+run_format() {
+  if ! clang-format --version | grep -q 'version 14\.'; then
+    skipped=$((skipped + 1))
+    note "skipped: clang-format 14 is wanted, this is $(clang-format --version | grep -o 'version [0-9.]*')"
+    return
+  fi
+  local status=0 folders=("$root/src" "$root/tests" "$root/benchmarks")
+  find "${folders[@]}" -name '*.h' -o -name '*.cc' | tr '\n' '\0' | xargs -0 clang-format --dry-run --Werror || status=1
+  count $status
+}
+
+started=$(date +%s)
+for part in "${parts[@]}"; do
+  note "$part"
+  "run_$part"
+done
+note "took $(($(date +%s) - started)) s"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
