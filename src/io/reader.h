@@ -1,7 +1,6 @@
 // Readers of outside formats: each recognises its files and streams them into a store.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,7 +25,9 @@ struct ImportOptions {
 
 // What was read and mended, as lines such as “302 duplicate entries merged”.
 struct ImportReport {
+  std::string name;  // what the source calls itself, such as "cora"; empty: the file's name is used
   std::vector<std::string> lines;
+  BuildCounts counts;
   void add_counts(const BuildCounts& counts, const BuildOptions& options);
 };
 
@@ -41,8 +42,11 @@ class Reader {
                     ImportReport& report) const = 0;
 };
 
+// Every format, the more particular ones first: the first that recognises a source reads it.
 const std::vector<std::unique_ptr<Reader>>& all_readers();
 // By options.format, or the one that recognises the source; Error listing what was looked for where none does.
 const Reader& choose_reader(const fs::path& source, const ImportOptions& options);
+
+std::unique_ptr<Reader> make_plain_reader();
 
 }  // namespace cgcn

@@ -1,0 +1,244 @@
+#include "io/import_steps.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "common/error.h"
+#include "common/progress.h"
+
+namespace cgcn {
+namespace {
+
+constexpr int64_t kMostClasses = int64_t{1} << 24;
+
+// Shows progress of each pass over the edges, and lets Ctrl-C in.
+class WatchedEdges final : public EdgeSource {
+ public:
+  explicit WatchedEdges(EdgeSource& edges) : edges_(edges) {}
+  bool weighted() const override { return edges_.weighted(); }
+  void visit(const std::function<void(const EdgeRun&)>& use) const override {
+    Progress progress(total_ == 0 ? "reading edges" : "placing edges", total_);
+    uint64_t seen = 0;
+    edges_.visit([&](const EdgeRun& run) {
+      throw_if_interrupted();
+      use(run);
+      seen += run.size;
+      progress.advance(run.size);
+    });
+    total_ = seen;
+  }
+  void release() override { edges_.release(); }
+
+ private:
+  EdgeSource& edges_;
+  mutable uint64_t total_ = 0;
+};
+
+Labels read_single_labels(const Array& labels, NodeId num_nodes) {
+  std::vector<int32_t> classes(num_nodes);
+  int64_t largest = -1;
+  const auto put = [&](uint64_t v, int64_t label) {
+    if (label > largest) {
+      check_class_count(label, fmt::format("{}: row {}", labels.where(), v));
+      largest = label;
+    }
+    classes[v] = label < 0 ? -1 : static_cast<int32_t>(label);
+  };
+  if (labels.is_integer()) {
+    for_each_row_block<int64_t>(labels, [&](uint64_t first, std::span<const int64_t> block) {
+      for (size_t i = 0; i < block.size(); ++i) put(first + i, block[i]);
+    });
+  } else {
+    for_each_row_block<double>(labels, [&](uint64_t first, std::span<const double> block) {
+      for (size_t i = 0; i < block.size(); ++i) {
+        const double label = std::isnan(block[i]) ? -1 : block[i];
+        if (label != std::floor(label) || std::abs(label) > 0x1p53)
+          throw Error(fmt::format("row {} holds {}, which is no class number", first + i, label), labels.where());
+        put(first + i, static_cast<int64_t>(label));
+      }
+    });
+  }
+  if (largest < 0) throw Error("labels no node: every entry is negative", labels.where());
+  return Labels::single(std::move(classes), check_class_count(largest, labels.where()));
+}
+
+Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
+  const auto num_classes = check_class_count(static_cast<int64_t>(labels.columns()) - 1, labels.where());
+  LabelBits bits(num_nodes, num_classes);
+  for_each_row_block<float>(labels, [&](uint64_t first, std::span<const float> block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      const uint64_t row = first + i / num_classes;
+      const auto label = static_cast<uint32_t>(i % num_classes);
+      if (block[i] == 1)
+        bits.set(static_cast<NodeId>(row), label);
+      else if (block[i] != 0)
+        throw Error(fmt::format("row {}, column {} holds {}, but a label is 0 or 1", row, label, block[i]),
+                    labels.where());
+    }
+  });
+  return bits.take();
+}
+
+void require_rows(const Array& array, NodeId num_nodes, const char* what) {
+  if (array.shape().empty() || array.rows() != num_nodes)
+    throw Error(fmt::format("holds {} of {} nodes, but the graph has {}", what, array.rows(), num_nodes),
+                array.where());
+}
+
+}  // namespace
+
+NodeId check_node_count(uint64_t n, const std::string& where) {
+  if (n == 0) throw Error("the graph has no nodes", where);
+  if (n >= kNoNode) throw Error(fmt::format("{} nodes are more than a graph can have ({})", n, kNoNode - 1), where);
+  return static_cast<NodeId>(n);
+}
+
+void import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
+                  ImportReport& report) {
+  const BuildOptions build{.directed = options.directed, .keep_self_loops = options.keep_self_loops};
+  WatchedEdges watched(edges);
+  BuildCounts counts;
+  const CsrGraph graph = build_graph(num_nodes, watched, build, &counts);
+  report.add_counts(counts, build);
+  store.write_graph(graph);
+}
+
+FeatureRows::FeatureRows(StoreWriter& store, NodeId num_nodes, uint64_t columns, bool half, std::string where)
+    : store_(store),
+      writer_(half ? store.begin_array<Half>("features", columns) : store.begin_array<float>("features", columns)),
+      num_nodes_(num_nodes),
+      columns_(static_cast<uint32_t>(columns)),
+      half_(half),
+      where_(std::move(where)) {
+  if (columns == 0 || columns >= UINT32_MAX) throw Error(fmt::format("has {} feature columns", columns), where_);
+}
+
+void FeatureRows::append(std::span<const float> values) {
+  CGCN_CHECK(values.size() % columns_ == 0);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      throw Error(fmt::format("row {}, column {} is {}, but features must be finite numbers", rows_ + i / columns_,
+                              i % columns_, values[i]),
+                  where_, "replace such values before importing, for example with numpy.nan_to_num");
+  rows_ += values.size() / columns_;
+  if (!half_) return writer_.append(values);
+  halves_.reserve_discarding(values.size());
+  for (size_t i = 0; i < values.size(); ++i) halves_[i] = float_to_half(values[i]);
+  writer_.append(std::span<const Half>(halves_.data(), values.size()));
+}
+
+void FeatureRows::finish() {
+  if (rows_ != num_nodes_)
+    throw Error(fmt::format("holds features of {} nodes, but the graph has {}", rows_, num_nodes_), where_);
+  store_.end_array("features", writer_);
+  store_.declare_features(half_ ? FeatureMatrix::Kind::kDense16 : FeatureMatrix::Kind::kDense32, columns_);
+}
+
+void import_identity_features(NodeId num_nodes, StoreWriter& store, ImportReport& report) {
+  store.write_features(FeatureMatrix::identity(num_nodes));
+  report.lines.emplace_back("no features in the source: each node is its own feature");
+}
+
+void import_features(const Array& features, NodeId num_nodes, StoreWriter& store) {
+  features.require_numbers("features");
+  if (features.shape().size() > 2) features.require_dimensions(2, "features");
+  require_rows(features, num_nodes, "features");
+  FeatureRows rows(store, num_nodes, features.columns(), features.is_half(), features.where());
+  Progress progress("reading features", features.rows());
+  for_each_row_block<float>(features, [&](uint64_t, std::span<const float> block) {
+    rows.append(block);
+    progress.advance(block.size() / features.columns());
+  });
+  rows.finish();
+}
+
+uint32_t check_class_count(int64_t largest, const std::string& where) {
+  if (largest < 0) throw Error("there are no classes", where);
+  if (largest >= kMostClasses)
+    throw Error(fmt::format("class {} is larger than any class number can be ({})", largest, kMostClasses - 1), where,
+                "number the classes 0, 1, 2 …");
+  return static_cast<uint32_t>(largest) + 1;
+}
+
+Labels read_labels(const Array& labels, NodeId num_nodes) {
+  labels.require_numbers("labels");
+  if (labels.shape().size() > 2) labels.require_dimensions(2, "labels");
+  require_rows(labels, num_nodes, "labels");
+  return labels.columns() == 1 ? read_single_labels(labels, num_nodes) : read_multi_labels(labels, num_nodes);
+}
+
+std::vector<uint8_t> read_split(const Array& split, NodeId num_nodes) {
+  split.require_integers("roles in a split");
+  split.require_dimensions(1, "a split");
+  require_rows(split, num_nodes, "roles");
+  std::vector<uint8_t> roles(num_nodes, static_cast<uint8_t>(Role::kNone));
+  for_each_row_block<int64_t>(split, [&](uint64_t first, std::span<const int64_t> block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (block[i] >= 0 && block[i] <= 2)
+        roles[first + i] = static_cast<uint8_t>(block[i]);
+      else if (block[i] != 255 && block[i] != -1)
+        throw Error(fmt::format("row {} holds {}, which is no role", first + i, block[i]), split.where(),
+                    "0 for train, 1 for validation, 2 for test, 255 for none");
+    }
+  });
+  return roles;
+}
+
+void assign_role(int64_t node, Role role, const std::string& where, std::vector<uint8_t>& split) {
+  if (node < 0 || node >= static_cast<int64_t>(split.size()))
+    throw Error(fmt::format("names node {}, but there are {} nodes, numbered from 0", node, split.size()), where);
+  uint8_t& slot = split[static_cast<size_t>(node)];
+  if (slot != static_cast<uint8_t>(Role::kNone) && slot != static_cast<uint8_t>(role))
+    throw Error(fmt::format("node {} is in more than one part of the split", node), where);
+  slot = static_cast<uint8_t>(role);
+}
+
+void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split) {
+  nodes.require_integers("node ids");
+  nodes.require_dimensions(1, "a part of a split");
+  const bool mask = nodes.dtype() == "|b1";
+  if (mask && nodes.size() != split.size())
+    throw Error(fmt::format("marks {} nodes, but the graph has {}", nodes.size(), split.size()), nodes.where());
+  for_each_row_block<int64_t>(nodes, [&](uint64_t first, std::span<const int64_t> block) {
+    for (size_t i = 0; i < block.size(); ++i)
+      if (!mask || block[i] != 0)
+        assign_role(mask ? static_cast<int64_t>(first + i) : block[i], role, nodes.where(), split);
+  });
+}
+
+std::array<double, 3> parse_split_shares(const std::string& text) {
+  std::array<double, 3> shares{};
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (size_t i = 0; i < 3; ++i) {
+    const auto [rest, status] = std::from_chars(at, end, shares[i]);
+    const bool separated = i == 2 ? rest == end : rest != end && *rest == '/';
+    if (status != std::errc() || !separated || !(shares[i] >= 0) || !std::isfinite(shares[i]))
+      throw std::invalid_argument(fmt::format("'{}' is not three shares such as 60/20/20", text));
+    at = rest + 1;
+  }
+  if (!(shares[0] > 0)) throw std::invalid_argument("the share of training nodes is 0");
+  return shares;
+}
+
+void import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
+                             const ImportOptions& options, StoreWriter& store, ImportReport& report) {
+  store.write_labels(labels);
+  if (!options.split.empty()) {
+    report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,
+                                       split.empty() ? "" : " in place of the source's own"));
+    return store.write_split(random_split(labels, num_nodes, parse_split_shares(options.split), options.seed));
+  }
+  if (split.empty()) report.lines.emplace_back("no split in the source (--split 60/20/20 draws one)");
+  store.write_split(split);
+}
+
+fs::path find_file(const fs::path& folder, std::initializer_list<const char*> names) {
+  std::error_code error;
+  for (const char* name : names)
+    if (fs::is_regular_file(folder / name, error)) return folder / name;
+  return {};
+}
+
+}  // namespace cgcn

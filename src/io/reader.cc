@@ -1,0 +1,68 @@
+#include "io/reader.h"
+
+#include <array>
+
+#include "common/error.h"
+#include "common/progress.h"
+#include "io/import_steps.h"
+
+namespace cgcn {
+
+void ImportOptions::list_options(OptionList& list) {
+  list.begin_group("Reading");
+  std::string names = "auto";
+  for (const auto& reader : all_readers()) names += ", " + reader->name();
+  list.add("format", &format, "the source's format: " + names).value("NAME").shape([names](const std::string& text) {
+    if (text == "auto") return;
+    for (const auto& reader : all_readers())
+      if (reader->name() == text) return;
+    throw std::invalid_argument(fmt::format("'{}' is not one of {}", text, names));
+  });
+  list.add("directed", &directed, "keep the direction of edges; otherwise each gets its reverse");
+  list.add("keep-self-loops", &keep_self_loops, "keep edges from a node to itself; otherwise they are dropped");
+  list.add("split", &split, "draw train/validation/test by these shares of the labelled nodes, such as 60/20/20")
+      .value("A/B/C")
+      .shape([](const std::string& text) {
+        if (!text.empty()) parse_split_shares(text);
+      });
+  list.add("seed", &seed, "what --split is drawn with");
+  list.add("features", &features, "the file of features, where it is not the usual one beside the source")
+      .value("FILE");
+  list.add("labels", &labels, "the file of labels, the same").value("FILE");
+  list.add("split-file", &split_file, "the file of the split, the same").value("FILE");
+}
+
+void ImportReport::add_counts(const BuildCounts& found, const BuildOptions& options) {
+  counts = found;
+  lines.push_back(fmt::format("{} edge entries read", format_count(found.entries)));
+  if (found.duplicates > 0) lines.push_back(fmt::format("{} duplicate entries merged", format_count(found.duplicates)));
+  if (found.self_loops > 0)
+    lines.push_back(fmt::format("{} self-loops {}", format_count(found.self_loops),
+                                options.keep_self_loops ? "kept" : "dropped (--keep-self-loops keeps them)"));
+  if (found.one_directional > 0)
+    lines.push_back(
+        fmt::format("{} reverse entries added (--directed keeps directions)", format_count(found.one_directional)));
+}
+
+const std::vector<std::unique_ptr<Reader>>& all_readers() {
+  static const auto readers = [] {
+    std::vector<std::unique_ptr<Reader>> list;
+    for (const auto make : {make_plain_reader}) list.push_back(make());
+    return list;
+  }();
+  return readers;
+}
+
+const Reader& choose_reader(const fs::path& source, const ImportOptions& options) {
+  std::error_code error;
+  for (const auto& reader : all_readers())
+    if (options.format == "auto" ? reader->recognises(source) : reader->name() == options.format) return *reader;
+  CGCN_CHECK(options.format == "auto", "format {} passed the option's check", options.format);
+  if (!fs::exists(source, error)) throw Error("no such file or folder", source.string());
+  std::string known = "give one of these:";
+  for (const auto& reader : all_readers())
+    known += fmt::format("\n    {:<15} {}", reader->name(), reader->description());
+  throw Error("is of no format that this program knows", source.string(), known);
+}
+
+}  // namespace cgcn
