@@ -106,9 +106,11 @@ run_format() {
     note "skipped: clang-format 14 is wanted, this is $(clang-format --version | grep -o 'version [0-9.]*')"
     return
   fi
-  local status=0 folders=("$root/src" "$root/tests" "$root/benchmarks")
-  find "${folders[@]}" -name '*.h' -o -name '*.cc' | tr '\n' '\0' | xargs -0 clang-format --dry-run --Werror || status=1
-  count $status
+  local unformatted
+  unformatted=$(cd "$root" && find src tests benchmarks -name '*.h' -o -name '*.cc' | sort | tr '\n' '\0' |
+    xargs -0 clang-format --dry-run 2>&1 | sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: warning.*/\1/p' | sort -u)
+  [ -z "$unformatted" ] || printf 'clang-format would change these:\n%s\n' "$unformatted"
+  count "${#unformatted}"
 }
 
 started=$(date +%s)

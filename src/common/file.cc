@@ -85,8 +85,8 @@ void MappedFile::release(size_t offset, size_t bytes) const {
 }
 
 struct OutputFile::State {
-  State(const fs::path& path) : fd(path, O_WRONLY | O_CREAT | O_TRUNC) {
-    if (fd.get() < 0) fail_write(path, errno);
+  State(const fs::path& written, const fs::path& named) : fd(written, O_WRONLY | O_CREAT | O_TRUNC) {
+    if (fd.get() < 0) fail_write(named, errno);
     pending.reserve(kWriteBuffer);
   }
   FileDescriptor fd;
@@ -99,7 +99,7 @@ OutputFile OutputFile::staged(const fs::path& path) {
   return {path, temporary_sibling(path)};
 }
 OutputFile::OutputFile(fs::path path, fs::path written) : path_(std::move(path)), written_(std::move(written)) {
-  state_ = std::make_unique<State>(written_);
+  state_ = std::make_unique<State>(written_, path_);
 }
 OutputFile::OutputFile(OutputFile&&) noexcept = default;
 

@@ -26,6 +26,7 @@ void install_interrupt_handler() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, not a silent death
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file beyond `ulimit -f`
 }
 
 bool interrupted() { return requested != 0; }

@@ -38,6 +38,14 @@ std::string join(const std::vector<std::string>& items, const char* separator) {
   return fmt::format("{}", fmt::join(items, separator));
 }
 
+// A JSON string in ASCII is a TOML basic string, but for DEL, which TOML wants escaped.
+std::string toml_string(const std::string& text) {
+  using nlohmann::json;
+  std::string quoted = json(text).dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  for (size_t at = 0; (at = quoted.find('\x7f', at)) != std::string::npos;) quoted.replace(at, 1, "\\u007f");
+  return quoted;
+}
+
 template <class T>
 auto number_getter(T* target) {
   return [target] { return fmt::format("{}", *target); };
@@ -190,8 +198,9 @@ std::string OptionList::to_toml() const {
   for (const Option& option : options_) {
     if (option.group_ != group) text += fmt::format("\n# {}\n", group = option.group_);
     std::string value = option.text();
-    if (option.kind_ == Option::Kind::kText || option.kind_ == Option::Kind::kChoice)
-      value = nlohmann::json(value).dump();  // a JSON string is a TOML basic string
+    const bool beyond_toml = option.kind_ == Option::Kind::kInteger && parse_number<uint64_t>(value) > INT64_MAX;
+    if (option.kind_ == Option::Kind::kText || option.kind_ == Option::Kind::kChoice || beyond_toml)
+      value = toml_string(value);
     else if (option.kind_ == Option::Kind::kReal && value.find_first_of(".e") == std::string::npos)
       value += ".0";
     text += fmt::format("{} = {}  # {}\n", option.name_, value, option.help_);

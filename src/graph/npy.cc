@@ -116,7 +116,7 @@ class HeaderReader {
     if (descr.size() > 2) {
       const char* end = descr.data() + descr.size();
       const auto [rest, status] = std::from_chars(descr.data() + 2, end, header.item_bytes);
-      if (status != std::errc() || rest != end || header.item_bytes > (1u << 20))
+      if (status != std::errc() || rest != end || header.item_bytes == 0 || header.item_bytes > (1u << 20))
         fail(fmt::format("dtype '{}' is not understood", descr));
     } else if (header.kind == 'O') {
       header.item_bytes = 8;

@@ -1,0 +1,214 @@
+#include "common/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "common/error.h"
+#include "support.h"
+
+namespace cgcn {
+namespace {
+
+using test::message_of;
+
+size_t entries_in(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+// Makes writes beyond `bytes` fail, as a full disk does, for as long as it lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit old_{};
+  void (*old_handler_)(int);
+};
+
+// A process id that existed and is gone.
+pid_t dead_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(MappedFile, GivesTheBytes) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "f") << "hello";
+  EXPECT_EQ(MappedFile(folder / "f").text(), "hello");
+  std::ofstream(folder / "empty").flush();
+  EXPECT_TRUE(MappedFile(folder / "empty").bytes().empty());
+  MappedFile(folder / "empty").release(0, 100);
+}
+
+TEST(MappedFile, ReleasedBytesReadTheSameAgain) {
+  const test::TemporaryFolder folder;
+  const std::string text(100'000, 'x');
+  std::ofstream(folder / "f") << text;
+  const MappedFile file(folder / "f");
+  file.release(0, text.size());
+  file.release(5'000, SIZE_MAX / 2);
+  EXPECT_EQ(file.text(), text);
+}
+
+TEST(MappedFile, SaysWhatIsNotAFile) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(message_of<Error>([&] { MappedFile file(folder / "f"); }), (folder / "f").string() + ": no such file");
+  EXPECT_EQ(message_of<Error>([&] { MappedFile file(folder.path()); }),
+            folder.path().string() + ": is not a regular file");
+}
+
+TEST(OutputFile, WritesSmallAndLargePiecesInOrder) {
+  const test::TemporaryFolder folder;
+  std::string expected;
+  OutputFile file = OutputFile::staged(folder / "f");
+  for (int i = 0; i < 60; ++i) {
+    const std::string piece(static_cast<size_t>(i) * i * 700, static_cast<char>('a' + i % 26));
+    file.write(piece);
+    expected += piece;
+  }
+  EXPECT_EQ(file.size(), expected.size());
+  file.write_at(3, "XYZ", 3);
+  expected.replace(3, 3, "XYZ");
+  file.write("end");
+  expected += "end";
+  EXPECT_FALSE(fs::exists(folder / "f")) << "it appears only when whole";
+  file.commit();
+  EXPECT_EQ(read_text_file(folder / "f"), expected);
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(OutputFile, WithoutCommitNothingChanges) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "f", "old");
+  { OutputFile::staged(folder / "f").write("new"); }
+  EXPECT_EQ(read_text_file(folder / "f"), "old");
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(OutputFile, AFullDiskIsNamedAndLeavesTheOldFile) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "f", "old");
+  const std::string text(3 << 20, 'x');
+  {
+    const FileSizeLimit limit(1 << 16);
+    const std::string message = message_of<Error>([&] { write_file_atomically(folder / "f", text); });
+    EXPECT_NE(message.find((folder / "f").string() + ": cannot write: "), std::string::npos) << message;
+  }
+  EXPECT_EQ(read_text_file(folder / "f"), "old");
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(OutputFile, NoSpaceLeftComesWithAHint) {
+  const test::TemporaryFolder folder;
+  fs::create_symlink("/dev/full", folder / "full");  // every write to it fails as on a full disk
+  const std::string message = message_of<Error>([&] {
+    OutputFile file(folder / "full");
+    file.write("x");
+    file.commit();
+  });
+  EXPECT_EQ(message, (folder / "full").string() +
+                         ": cannot write: No space left on device\n  try: free some disk "
+                         "space, or choose a place on another disk");
+}
+
+TEST(OutputFile, APlaceThatCannotBeWrittenIsNamed) {
+  const test::TemporaryFolder folder;
+  const fs::path target = folder / "missing/f";
+  EXPECT_EQ(message_of<Error>([&] { write_file_atomically(target, "x"); }),
+            target.string() + ": cannot write: No such file or directory");
+  EXPECT_NE(message_of<Error>([&] { write_file_atomically("/proc/f", "x"); }).find("/proc/f: cannot write"),
+            std::string::npos);
+}
+
+TEST(StagedDirectory, AppearsWholeOrNotAtAll) {
+  const test::TemporaryFolder folder;
+  {
+    StagedDirectory staged(folder / "a/b/store/", StagedDirectory::Existing::kRefuse);
+    std::ofstream(staged.path() / "x") << "1";
+    EXPECT_FALSE(fs::exists(folder / "a/b/store"));
+    staged.commit();
+  }
+  EXPECT_EQ(read_text_file(folder / "a/b/store/x"), "1");
+  { StagedDirectory abandoned(folder / "a/b/other", StagedDirectory::Existing::kRefuse); }
+  EXPECT_EQ(entries_in(folder / "a/b"), 1u);
+}
+
+TEST(StagedDirectory, ReplacesOnlyWhenAskedAndOnlyAtTheEnd) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder / "s");
+  std::ofstream(folder / "s/old") << "1";
+  EXPECT_EQ(message_of<Error>([&] { StagedDirectory(folder / "s", StagedDirectory::Existing::kRefuse); }),
+            (folder / "s").string() + ": already exists\n  try: another name, or --force to replace it");
+  StagedDirectory staged(folder / "s", StagedDirectory::Existing::kReplace);
+  std::ofstream(staged.path() / "new") << "2";
+  EXPECT_TRUE(fs::exists(folder / "s/old"));
+  staged.commit();
+  EXPECT_FALSE(fs::exists(folder / "s/old"));
+  EXPECT_TRUE(fs::exists(folder / "s/new"));
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(StaleTemporaries, OnlyThoseOfDeadProcessesGo) {
+  const test::TemporaryFolder folder;
+  const std::string dead = std::to_string(dead_process()), alive = std::to_string(::getpid());
+  std::ofstream(folder / ("f.0.tmp-" + dead)) << "x";
+  fs::create_directories(folder / ("store.1.tmp-" + dead + "/inner"));
+  std::ofstream(folder / ("f.0.tmp-" + alive)) << "x";
+  std::ofstream(folder / "notes.tmp-12x") << "x";
+  std::ofstream(folder / "f.tmp-") << "x";
+  std::ofstream(folder / "plain") << "x";
+  remove_stale_temporaries(folder.path());
+  EXPECT_FALSE(fs::exists(folder / ("f.0.tmp-" + dead)));
+  EXPECT_FALSE(fs::exists(folder / ("store.1.tmp-" + dead)));
+  EXPECT_EQ(entries_in(folder.path()), 4u);
+}
+
+TEST(StaleTemporaries, WhatAKilledProcessLeftGoesAtTheNextStart) {
+  const test::TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    StagedDirectory staged(folder / "s", StagedDirectory::Existing::kRefuse);
+    std::ofstream(staged.path() / "x") << "half" << std::flush;
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(entries_in(folder.path()), 1u) << "the child should have left its staging folder";
+  StagedDirectory staged(folder / "s", StagedDirectory::Existing::kRefuse);
+  staged.commit();
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(ReadTextFile, RefusesWhatIsTooLong) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "f") << "12345";
+  EXPECT_EQ(read_text_file(folder / "f", 5), "12345");
+  EXPECT_THROW(read_text_file(folder / "f", 4), Error);
+}
+
+TEST(FreeDiskSpace, AsksTheNearestFolderThatExists) {
+  const test::TemporaryFolder folder;
+  const uint64_t space = free_disk_space(folder / "not/there/yet");
+  EXPECT_GT(space, 0u);
+  EXPECT_LT(space, UINT64_MAX);
+}
+
+}  // namespace
+}  // namespace cgcn

@@ -1,0 +1,87 @@
+#include "common/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "common/file.h"
+#include "support.h"
+
+namespace cgcn {
+namespace {
+
+TEST(Bytes, AreParsedAsPeopleWriteThem) {
+  const auto parse = [](const char* text) { return parse_bytes(text, "--memory"); };
+  EXPECT_EQ(parse("0"), 0u);
+  EXPECT_EQ(parse("4096"), 4096u);
+  EXPECT_EQ(parse("4096B"), 4096u);
+  EXPECT_EQ(parse("1k"), 1024u);
+  EXPECT_EQ(parse("2200M"), 2200ull << 20);
+  EXPECT_EQ(parse("2G"), 2ull << 30);
+  EXPECT_EQ(parse("2GB"), 2ull << 30);
+  EXPECT_EQ(parse("1.5GiB"), 3ull << 29);
+  EXPECT_EQ(parse("1T"), 1ull << 40);
+}
+
+TEST(Bytes, WhatIsNoSizeIsRefused) {
+  for (const char* text :
+       {"", "G", "-1", "-1G", "2X", "2GG", "2G ", " 2G", "nan", "inf", "1e30", "0x10", "2Gi B", "2bb"})
+    EXPECT_EQ(
+        test::message_of<Error>([&] { parse_bytes(text, "--memory"); }),
+        fmt::format("--memory: '{}' is not a size\n  try: a number with K, M, G or T, such as 2G or 2200M", text));
+}
+
+TEST(Bytes, AreFormattedShort) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(999), "999 B");
+  EXPECT_EQ(format_bytes(1024), "1.0 KB");
+  EXPECT_EQ(format_bytes(1536), "1.5 KB");
+  EXPECT_EQ(format_bytes((1 << 20) - 1), "1.0 MB");
+  EXPECT_EQ(format_bytes(123 << 20), "123 MB");
+  EXPECT_EQ(format_bytes(3ull << 29), "1.5 GB");
+  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EB");
+}
+
+TEST(Memory, FiguresFollowWhatIsAllocatedAndMapped) {
+  const MemoryFigures before = memory_figures();
+  ASSERT_GT(before.rss, 0u);
+  constexpr uint64_t kBytes = 64 << 20;
+  {
+    const Buffer<char> buffer(kBytes, 1);
+    EXPECT_GE(memory_figures().anonymous, before.anonymous + kBytes / 2);
+  }
+  EXPECT_GE(memory_figures().peak_rss, before.rss + kBytes / 2) << "the peak remembers";
+
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "f", std::string(kBytes, 'x'));
+  const MappedFile file(folder / "f");
+  uint64_t sum = 0;
+  for (size_t i = 0; i < kBytes; i += 512) sum += static_cast<unsigned char>(file.text()[i]);
+  EXPECT_EQ(sum, kBytes / 512 * 'x');
+  const MemoryFigures mapped = memory_figures();
+  EXPECT_GE(mapped.file_backed, before.file_backed + kBytes / 2);
+  file.release(0, kBytes);
+  EXPECT_LE(memory_figures().file_backed + kBytes / 2, mapped.file_backed);
+}
+
+TEST(Memory, TheMachineHasSomeAndLessIsAvailable) {
+  EXPECT_GT(available_memory(), 0u);
+  EXPECT_GE(total_memory(), available_memory());
+}
+
+TEST(Buffer, IsAlignedMovedAndRefusesTheImpossible) {
+  Buffer<float> a(3, 1.5f);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(a.data()) % Buffer<float>::kAlignment, 0u);
+  const float* where = a.data();
+  Buffer<float> b = std::move(a);
+  EXPECT_EQ(b.data(), where);
+  EXPECT_EQ(b[2], 1.5f);
+  b.reserve_discarding(2);
+  EXPECT_EQ(b.size(), 3u) << "never shrinks";
+  b.reserve_discarding(10);
+  EXPECT_EQ(b.size(), 10u);
+  EXPECT_THROW(Buffer<double>(SIZE_MAX / 4), std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace cgcn

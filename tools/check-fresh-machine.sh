@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Proves the two commands on a machine where nothing but the base system is installed: ./run.sh and ./test.sh in a
+# minimal Debian root made with debootstrap, as root and as a user with sudo, from another folder, in a path with a
+# space, without git; then ./run.sh once more without network.
+#
+#   sudo tools/check-fresh-machine.sh [--release NAME] [--as root|user] [--command run|test] [--keep]
+#     --release   a Debian release that the mirror has; default: this machine's
+#     --as        only one of the two; default: both, each in a root of its own
+#     --command   only one of the two commands; default: both
+#     --keep      leave the root behind, to look into it (its path is printed)
+#     --work DIR  where the roots go (about 6 GB each); default: a new folder under /tmp
+#
+# The mirror and the proxy are those that apt uses on this machine. Needs root, debootstrap and network.
+set -euo pipefail
+source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+fail() {
+  printf 'error: %s\n' "$1" >&2
+  exit 1
+}
+
+# shellcheck source=/dev/null
+release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+host_release=$release
+identities=(root user)
+commands=(run test)
+keep=
+work=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --release) release=$2 && shift ;;
+    --as) identities=("$2") && shift ;;
+    --command) commands=("$2") && shift ;;
+    --work) work=$2 && shift ;;
+    --keep) keep=1 ;;
+    *) fail "unknown argument '$1'" ;;
+  esac
+  shift
+done
+[ "$(id -u)" -eq 0 ] || fail "must be root: it makes a root file system"
+command -v debootstrap >/dev/null || fail "debootstrap is missing; try: tools/install-packages.sh extras"
+
+mirror_of() {  # mirror_of SUITE: where this machine's apt gets it from
+  # shellcheck disable=SC2016
+  apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' | awk -v suite="$1" '$1 == suite {print $2; exit}'
+}
+mirror=$(mirror_of "$host_release")
+[ -n "$mirror" ] || fail "apt on this machine has no source for $host_release"
+
+if [ -z "$work" ]; then work=$(mktemp -d /tmp/fresh-machine-XXXXXX); else mkdir -p "$work"; fi
+cleanup() { [ -n "$keep" ] || rm -rf --one-file-system "$work"; }
+trap cleanup EXIT
+
+seconds() { date +%s.%N; }
+since() { awk -v from="$1" -v to="$(seconds)" 'BEGIN {printf "%.0f s", to - from}'; }
+
+make_base() {
+  local base=$work/base start
+  [ -d "$base" ] && return
+  start=$(seconds)
+  debootstrap --variant=minbase "$release" "$base.part" "$mirror" >"$work/debootstrap.log" 2>&1 ||
+    { tail -n 20 "$work/debootstrap.log" >&2 && fail "debootstrap failed"; }
+  echo "deb $mirror $release main" >"$base.part/etc/apt/sources.list"
+  apt-config dump | grep -E '^Acquire::(http|https)::' >"$base.part/etc/apt/apt.conf.d/00host" || true
+  cp -L /etc/resolv.conf "$base.part/etc/resolv.conf"
+  mv "$base.part" "$base"
+  echo "made a minimal $release root in $(since "$start") ($(find "$base/var/lib/dpkg/info" -name '*.list' | wc -l) packages)"
+}
+
+# inside ROOT COMMAND …: runs it in the root, in namespaces of its own, so that mounts and processes end with it.
+# `network` decides whether there is one.
+inside() {
+  local root=$1 spaces=(--mount --pid --fork --kill-child)
+  shift
+  [ -n "${network:-1}" ] || spaces+=(--net)
+  # shellcheck disable=SC2016
+  unshare "${spaces[@]}" bash -c '
+    mount -t proc proc "$0/proc" && mount -t sysfs sys "$0/sys" && mount --rbind /dev "$0/dev" &&
+    mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' "$root" "$@"
+}
+
+check_as() {
+  local identity=$1 root=$work/$1 home=/root run=() start folder command
+  rm -rf --one-file-system "$root"
+  cp -a "$work/base" "$root"
+  if [ "$identity" = user ]; then
+    inside "$root" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends sudo &&
+      useradd -m -s /bin/bash tester && echo "tester ALL=(ALL) NOPASSWD:ALL" >/etc/sudoers.d/tester' >"$work/user.log" 2>&1 ||
+      { tail "$work/user.log" >&2 && fail "could not make a user with sudo"; }
+    home=/home/tester
+    run=(runuser -u tester -- env "HOME=$home")
+  fi
+  folder="$home/cluster gcn"
+  mkdir -p "$root$folder"
+  (cd "$source_root" && { git ls-files -z 2>/dev/null || find . -path ./build -prune -o -path ./runs -prune -o -type f -print0; } |
+    tar --null -T - -cf -) | tar -C "$root$folder" -xf -
+  [ "$identity" = root ] || inside "$root" chown -R tester: "$folder"
+  for command in "${commands[@]}"; do
+    start=$(seconds)
+    inside "$root" "${run[@]}" sh -c "cd / && \"$folder/$command.sh\"" >"$work/$identity-$command.log" 2>&1 ||
+      { tail -n 40 "$work/$identity-$command.log" >&2 && fail "$release, as $identity: ./$command.sh failed"; }
+    echo "$release, as $identity: ./$command.sh took $(since "$start"); its last lines:"
+    tail -n 3 "$work/$identity-$command.log" | sed 's/^/    /'
+  done
+  start=$(seconds)
+  network='' inside "$root" "${run[@]}" sh -c "cd / && \"$folder/run.sh\" --version" >"$work/$identity-offline.log" 2>&1 ||
+    { tail -n 40 "$work/$identity-offline.log" >&2 && fail "$release, as $identity: ./run.sh failed without network"; }
+  echo "$release, as $identity: ./run.sh --version without network took $(since "$start")"
+  if [ -n "$keep" ]; then echo "kept: $root"; else rm -rf --one-file-system "$root"; fi
+}
+
+make_base
+for identity in "${identities[@]}"; do check_as "$identity"; done
