@@ -1,0 +1,63 @@
+// clustergcn generate: a synthetic graph, of the shape of one of the paper's data sets or of any size.
+#include "generate/generate.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "common/memory.h"
+#include "common/progress.h"
+#include "common/timer.h"
+
+namespace cgcn {
+namespace {
+
+struct GenerateCommand {
+  CommonOptions common;
+  GenerateOptions generate;
+  std::string store;
+  bool force = false;
+  OptionList options;
+
+  void run() {
+    apply_common_options(common);
+    const Timer timer;
+    generate_store(store, generate, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
+    const double seconds = timer.seconds();
+    const uint64_t peak = memory_figures().peak_rss;
+    const Store written(store, Verify::kShapesOnly);
+    const nlohmann::json& meta = written.meta();
+    if (common.json) {
+      const nlohmann::json result{{"store", store},
+                                  {"name", meta.at("name")},
+                                  {"nodes", meta.at("nodes")},
+                                  {"edges", meta.at("edges")},
+                                  {"features", meta.at("features")},
+                                  {"labels", meta.at("labels")},
+                                  {"content_hash", meta.at("content_hash")},
+                                  {"bytes", written.bytes_on_disk()},
+                                  {"seconds", seconds},
+                                  {"peak_rss", peak}};
+      fmt::print("{}\n", result.dump(2));
+      return;
+    }
+    fmt::print("{}: {} nodes, {} edges ({} in {}, {} of memory at most)\n", store,
+               format_count(meta.at("nodes").get<uint64_t>()), format_count(meta.at("edges").get<uint64_t>()),
+               format_bytes(written.bytes_on_disk()), format_seconds(seconds), format_bytes(peak));
+  }
+};
+
+}  // namespace
+
+void add_generate_command(CLI::App& program) {
+  auto state = std::make_shared<GenerateCommand>();
+  CLI::App* command = program.add_subcommand("generate", "Generate a graph store of a given shape");
+  command->add_option("store", state->store, "the graph store to make")->required();
+  state->generate.list_options(state->options);
+  state->options.begin_group("Output");
+  state->options.add("force", &state->force, "replace a store that is there");
+  state->common.list_options(state->options);
+  bind_options(*command, state->options);
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace cgcn

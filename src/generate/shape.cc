@@ -1,0 +1,272 @@
+#include "generate/shape.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "common/progress.h"
+#include "common/random.h"
+#include "generate/streams.h"
+#include "graph/dataset.h"
+
+namespace cgcn {
+namespace {
+
+// A shape before scaling: the numbers of the paper's tables.
+struct Template {
+  const char* name;
+  uint64_t nodes, edges;
+  uint32_t features, classes;
+  bool multi_label;
+  std::array<uint64_t, 3> split;
+  std::array<uint32_t, 3> graphs;       // by role; {1, 0, 0}: one graph, split by node
+  std::vector<uint64_t> first_classes;  // known class sizes; the others fall from there
+  double class_decay;                   // size of a class over that of the one before
+  std::vector<std::string> class_names;
+  Signal signal;
+};
+
+const Template& template_of(ShapeName name) {
+  static const Template kSmall{"small",
+                               10'000,
+                               100'000,
+                               64,
+                               10,
+                               false,
+                               {6'000, 2'000, 2'000},
+                               {1, 0, 0},
+                               {},
+                               0.85,
+                               {},
+                               {.class_strength = 1.0f, .community_strength = 0.5f, .label_noise = 0.04f}};
+  static const Template kPpi{"ppi-like",
+                             56'944,
+                             818'716,
+                             50,
+                             121,
+                             true,
+                             {44'906, 6'514, 5'524},
+                             {20, 2, 2},
+                             {},
+                             1,
+                             {},
+                             {.class_strength = 0, .community_strength = 0.3f, .label_noise = 0}};
+  static const Template kReddit{"reddit-like",
+                                232'965,
+                                11'606'919,
+                                602,
+                                41,
+                                false,
+                                {153'932, 23'699, 55'334},
+                                {1, 0, 0},
+                                {},
+                                0.93,
+                                {},
+                                {.class_strength = 1.0f, .community_strength = 0.5f, .label_noise = 0.035f}};
+  static const Template kAmazon{"amazon-like",
+                                334'863,
+                                925'872,
+                                0,
+                                58,
+                                true,
+                                {91'973, 0, 242'890},
+                                {1, 0, 0},
+                                {},
+                                1,
+                                {},
+                                {.class_strength = 0, .community_strength = 1.0f, .label_noise = 0}};
+  static const Template kAmazon2m{"amazon2m-like",
+                                  2'449'029,
+                                  61'859'140,
+                                  100,
+                                  47,
+                                  false,
+                                  {1'709'997, 0, 739'032},
+                                  {1, 0, 0},
+                                  {668'950, 172'199, 158'771},
+                                  0.896,
+                                  {"Books", "CDs & Vinyl", "Toys & Games"},
+                                  {.class_strength = 1.0f, .community_strength = 0.5f, .label_noise = 0.08f}};
+  switch (name) {
+    case ShapeName::kPpi:
+      return kPpi;
+    case ShapeName::kReddit:
+      return kReddit;
+    case ShapeName::kAmazon:
+      return kAmazon;
+    case ShapeName::kAmazon2m:
+      return kAmazon2m;
+    case ShapeName::kSmall:
+      break;
+  }
+  return kSmall;
+}
+
+std::array<double, 3> parse_split(const std::string& text) {
+  std::array<double, 3> shares{};
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (size_t i = 0; i < 3; ++i) {
+    const auto [next, problem] = std::from_chars(at, end, shares[i]);
+    const bool last = i == 2;
+    if (problem != std::errc() || !(shares[i] >= 0) || !(shares[i] <= 1e12) ||
+        (last ? next != end : next == end || *next != '/'))
+      throw Error(fmt::format("'{}' is not three numbers such as 60/20/20", text), "--split");
+    at = next + (last ? 0 : 1);
+  }
+  if (!(shares[0] > 0)) throw Error("leaves no nodes for training", "--split", "a first share above 0");
+  return shares;
+}
+
+uint64_t scaled(uint64_t count, double factor) {
+  return static_cast<uint64_t>(std::llround(static_cast<double>(count) * factor));
+}
+
+// Sizes of the classes, falling: those that are known in proportion, the others by a constant ratio.
+std::vector<uint64_t> class_sizes(const Template& base, uint32_t classes, uint64_t nodes) {
+  std::vector<double> weights(classes);
+  double known = 0;
+  const size_t first = classes == base.classes ? base.first_classes.size() : 0;
+  for (size_t c = 0; c < first; ++c) known += weights[c] = static_cast<double>(base.first_classes[c]);
+  double tail = 0;
+  for (size_t c = first; c < classes; ++c)
+    tail += weights[c] = std::pow(base.class_decay, static_cast<double>(c - first));
+  const double rest = first > 0 ? static_cast<double>(base.nodes) - known : 1;
+  for (size_t c = first; c < classes; ++c) weights[c] *= rest / tail;
+  return apportion(nodes, weights);
+}
+
+// Graphs of one role differ in size by up to three times, as PPI's do.
+void add_graphs(Shape& shape, uint32_t count, uint64_t nodes, uint8_t role, uint64_t seed) {
+  if (count == 0) return;
+  Random random = stream(seed, Stream::kGraphSizes, role);
+  std::vector<double> weights(count);
+  for (double& weight : weights) weight = 0.5 + random.uniform_double();
+  for (const uint64_t size : apportion(nodes, weights)) {
+    shape.graph_sizes.push_back(static_cast<NodeId>(size));
+    shape.graph_roles.push_back(role);
+  }
+}
+
+void settle_graphs(Shape& shape, const Template& base, const GenerateOptions& options) {
+  const uint32_t base_graphs = std::accumulate(base.graphs.begin(), base.graphs.end(), 0u);
+  const uint32_t graphs = options.graphs > 0 ? options.graphs : base_graphs;
+  if (graphs == 1) {
+    shape.graph_sizes = {shape.nodes};
+    return;
+  }
+  if (uint64_t{graphs} * 2 > shape.nodes)
+    throw Error(fmt::format("{} graphs need at least {} nodes; there are {}", graphs,
+                            format_count(uint64_t{graphs} * 2), format_count(shape.nodes)),
+                "--graphs", "fewer graphs or more --nodes");
+  // Whole graphs for each role: at least one where the role has nodes at all.
+  std::array<uint64_t, 3> by_role{};
+  if (graphs == base_graphs && options.split.empty()) {
+    std::copy(base.graphs.begin(), base.graphs.end(), by_role.begin());
+  } else {
+    for (size_t role = 1; role < 3; ++role)
+      if (shape.split[role] > 0)
+        by_role[role] = std::max<uint64_t>(1, scaled(graphs, static_cast<double>(shape.split[role]) / shape.nodes));
+    if (by_role[1] + by_role[2] >= graphs)
+      throw Error(fmt::format("{} graphs are too few for this split, which goes by whole graphs", graphs), "--graphs",
+                  "more graphs, or --split 100/0/0");
+    by_role[0] = graphs - by_role[1] - by_role[2];
+  }
+  for (size_t role = 0; role < 3; ++role) {
+    if (by_role[role] * 2 > shape.split[role])
+      throw Error(
+          fmt::format("{} graphs for {} nodes of the split's part {}", by_role[role], shape.split[role], role + 1),
+          "--split", "fewer --graphs or more --nodes");
+    add_graphs(shape, static_cast<uint32_t>(by_role[role]), shape.split[role], static_cast<uint8_t>(role),
+               options.seed);
+  }
+}
+
+void check_edges(const Shape& shape) {
+  unsigned __int128 pairs = 0;
+  for (const NodeId size : shape.graph_sizes) pairs += static_cast<unsigned __int128>(size) * (size - 1) / 2;
+  if (shape.edges > pairs)
+    throw Error(fmt::format("{} edges are more than the {} pairs of nodes{}", format_count(shape.edges),
+                            format_count(static_cast<uint64_t>(pairs)),
+                            shape.graph_sizes.size() > 1 ? " within the graphs" : ""),
+                "--edges", "fewer edges or more --nodes");
+}
+
+}  // namespace
+
+void GenerateOptions::list_options(OptionList& list) {
+  list.begin_group("Shape");
+  list.add_choice("like", &like,
+                  {{"small", ShapeName::kSmall},
+                   {"ppi", ShapeName::kPpi},
+                   {"reddit", ShapeName::kReddit},
+                   {"amazon", ShapeName::kAmazon},
+                   {"amazon2m", ShapeName::kAmazon2m}},
+                  "the data set whose sizes and kind to take");
+  list.add("scale", &scale, "nodes and edges by this factor, all else alike").range(1e-6, 1000).value("FACTOR");
+  list.add("nodes", &nodes, "number of nodes; 0: the shape's").range(0, 4e9).value("N");
+  list.add("edges", &edges, "number of undirected edges; 0: the shape's average degree").range(0, 1e12).value("E");
+  list.add("features", &features, "columns of features; 0: the shape's").range(0, 1e6).value("F");
+  list.add("identity", &identity, "no features: the identity stands for them");
+  list.add("classes", &classes, "number of classes; 0: the shape's").range(0, 1e6).value("C");
+  list.add("multi-label", &multi_label, "any number of classes a node");
+  list.add("graphs", &graphs, "separate graphs, each wholly in one part of the split; 0: the shape's")
+      .range(0, 1e6)
+      .value("K");
+  list.add("split", &split, "shares of training/validation/test, such as 60/20/20; empty: the shape's").value("A/B/C");
+  list.add("seed", &seed, "what all random choices follow from");
+}
+
+std::vector<uint64_t> apportion(uint64_t n, const std::vector<double>& weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  CGCN_CHECK(total > 0);
+  std::vector<uint64_t> parts(weights.size());
+  std::vector<std::pair<double, size_t>> remainders(weights.size());
+  uint64_t given = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const double share = static_cast<double>(n) * weights[i] / total;
+    given += parts[i] = static_cast<uint64_t>(share);
+    remainders[i] = {static_cast<double>(parts[i]) - share, i};  // largest remainder first, then the lowest index
+  }
+  std::sort(remainders.begin(), remainders.end());
+  CGCN_CHECK(given <= n);
+  for (size_t i = 0; given < n; ++i, ++given) ++parts[remainders[i % remainders.size()].second];
+  return parts;
+}
+
+Shape resolve_shape(const GenerateOptions& options) {
+  const Template& base = template_of(options.like);
+  const uint64_t nodes = options.nodes > 0 ? options.nodes : scaled(base.nodes, options.scale);
+  if (nodes < 2 || nodes >= kNoNode)
+    throw Error(fmt::format("{} nodes cannot be generated", format_count(nodes)),
+                options.nodes > 0 ? "--nodes" : "--scale", "between 2 and 4 billion");
+  const double factor = static_cast<double>(nodes) / static_cast<double>(base.nodes);
+  Shape shape;
+  shape.name = base.name;
+  shape.nodes = static_cast<NodeId>(nodes);
+  shape.edges = options.edges > 0 ? options.edges : scaled(base.edges, factor);
+  shape.features = options.identity ? 0 : options.features > 0 ? options.features : base.features;
+  shape.classes = options.classes > 0 ? options.classes : base.classes;
+  shape.multi_label = base.multi_label || options.multi_label;
+  shape.signal = base.signal;
+  if (options.identity && options.features > 0)
+    throw Error("the identity has no columns to choose", "--features", "leave out --identity or --features");
+  std::array<double, 3> shares{};
+  std::copy(base.split.begin(), base.split.end(), shares.begin());
+  if (!options.split.empty()) shares = parse_split(options.split);
+  const auto parts = apportion(nodes, {shares[0], shares[1], shares[2]});
+  std::copy(parts.begin(), parts.end(), shape.split.begin());
+  settle_graphs(shape, base, options);
+  check_edges(shape);
+  if (!shape.multi_label) {
+    if (shape.classes > nodes)
+      throw Error(fmt::format("{} classes for {} nodes", shape.classes, format_count(nodes)), "--classes",
+                  "fewer classes or more --nodes");
+    shape.class_sizes = class_sizes(base, shape.classes, nodes);
+    if (shape.classes == base.classes) shape.class_names = base.class_names;
+  }
+  return shape;
+}
+
+}  // namespace cgcn

@@ -1,0 +1,26 @@
+// The generator's random streams: one number space for each thing that is drawn, so that none repeats another's draws.
+#pragma once
+
+#include "common/random.h"
+
+namespace cgcn {
+
+enum class Stream : uint32_t {
+  kGraphSizes,
+  kBlockSizes,
+  kDegrees,
+  kEdges,
+  kSurplus,
+  kOrder,
+  kPrototypes,
+  kClassPrototypes,
+  kFeatures,
+  kTeacher,
+  kLabelNoise,
+};
+
+inline Random stream(uint64_t seed, Stream which, uint32_t index = 0, uint32_t round = 0) {
+  return {seed, Purpose::kGenerate, static_cast<uint32_t>(which), index, round};
+}
+
+}  // namespace cgcn

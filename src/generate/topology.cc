@@ -1,0 +1,227 @@
+// Every node u has a weight w_u from a truncated Pareto distribution. It sends out links in proportion to it; each
+// picks a level of community (mostly the smallest) and there a node v with probability w_v / Σw. A link that is there
+// already moves one level outward. Rounds follow until there are enough; the surplus of the last one is taken away at
+// random.
+#include "generate/topology.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "common/interrupt.h"
+#include "common/progress.h"
+#include "common/threads.h"
+#include "generate/streams.h"
+
+namespace cgcn {
+namespace {
+
+constexpr double kTailExponent = 1.8;  // P(degree > x) ~ x^-1.8
+constexpr double kHubDegree = 12;      // the largest expected degree, in √n …
+constexpr double kHubShare = 0.2;      // … but no more than this share of a small graph's nodes
+constexpr double kOutward = 0.3;       // of a level's links, how many go further out
+constexpr size_t kNodeBlock = 4096;
+constexpr uint32_t kRounds = 12;
+
+using EdgeKey = uint64_t;  // the smaller node id in the high half, the larger in the low
+
+EdgeKey key_of(NodeId a, NodeId b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
+
+// cumulative[p] = Σ of the weights of the places before p.
+std::vector<double> draw_weights(const Shape& shape, const Communities& communities, uint64_t seed) {
+  std::vector<double> cumulative(size_t{shape.nodes} + 1);
+  const double mean_degree = std::max(1.0, 2.0 * static_cast<double>(shape.edges) / shape.nodes);
+  for (const Community& graph : communities.levels()[0]) {
+    const double n = graph.end - graph.begin, hub = std::min(kHubDegree * std::sqrt(n), kHubShare * n);
+    const double least_degree = mean_degree * (kTailExponent - 1) / kTailExponent;
+    const double largest = std::max(4.0, hub / least_degree);
+    parallel_blocks(graph.end - graph.begin, kNodeBlock, [&](size_t begin, size_t end) {
+      for (size_t p = graph.begin + begin; p < graph.begin + end; ++p) {
+        const double u = 1 - stream(seed, Stream::kDegrees, static_cast<uint32_t>(p)).uniform_double();
+        cumulative[p + 1] = std::min(largest, std::pow(u, -1 / kTailExponent));
+      }
+    });
+  }
+  std::partial_sum(cumulative.begin(), cumulative.end(), cumulative.begin());
+  return cumulative;
+}
+
+class LinkDrawer {
+ public:
+  LinkDrawer(const Communities& communities, std::span<const double> cumulative, uint64_t seed)
+      : communities_(communities), cumulative_(cumulative), seed_(seed) {}
+
+  // About `wanted` links, duplicates among them possible across nodes but not within one.
+  std::vector<EdgeKey> draw(double wanted, uint32_t round, Progress& progress) const {
+    const NodeId n = communities_.num_nodes();
+    const double rate = wanted / cumulative_[n];
+    std::vector<std::vector<EdgeKey>> blocks((n + kNodeBlock - 1) / kNodeBlock);
+    parallel_blocks(n, kNodeBlock, [&](size_t begin, size_t end) {
+      std::vector<EdgeKey>& keys = blocks[begin / kNodeBlock];
+      for (size_t p = begin; p < end; ++p) {
+        // Differences of the rounded running sum: every block draws its part, and all together the total.
+        const auto links =
+            static_cast<uint64_t>(std::floor(rate * cumulative_[p + 1]) - std::floor(rate * cumulative_[p]));
+        draw_from(static_cast<NodeId>(p), links, round, keys);
+      }
+      progress.advance(end - begin);
+    });
+    std::vector<EdgeKey> all;
+    size_t total = 0;
+    for (const auto& keys : blocks) total += keys.size();
+    all.reserve(total);
+    for (auto& keys : blocks) {
+      all.insert(all.end(), keys.begin(), keys.end());
+      std::vector<EdgeKey>().swap(keys);
+    }
+    return all;
+  }
+
+ private:
+  void draw_from(NodeId place, uint64_t links, uint32_t round, std::vector<EdgeKey>& keys) const {
+    Random random = stream(seed_, Stream::kEdges, place, round);
+    std::array<Community, 32> around;  // the communities that hold this place, smallest first
+    size_t depth = 0;
+    for (uint32_t i = communities_.leaf_of(place); depth < communities_.num_levels(); ++depth) {
+      around[depth] = communities_.levels()[communities_.num_levels() - 1 - depth][i];
+      i = around[depth].parent;
+    }
+    const size_t first = keys.size();
+    for (uint64_t k = 0; k < links; ++k) {
+      size_t level = 0;
+      while (level + 1 < depth && random.uniform() < kOutward) ++level;
+      for (; level < depth; ++level) {
+        const NodeId other = pick(around[level], random);
+        const EdgeKey key = key_of(communities_.node_at(place), communities_.node_at(other));
+        if (other == place ||
+            std::find(keys.begin() + static_cast<std::ptrdiff_t>(first), keys.end(), key) != keys.end())
+          continue;
+        keys.push_back(key);
+        break;
+      }
+    }
+  }
+
+  NodeId pick(const Community& community, Random& random) const {
+    const double low = cumulative_[community.begin], high = cumulative_[community.end];
+    const double at = low + (high - low) * random.uniform_double();
+    const auto begin = cumulative_.begin() + community.begin + 1, end = cumulative_.begin() + community.end;
+    return static_cast<NodeId>(std::upper_bound(begin, end, at) - cumulative_.begin() - 1);
+  }
+
+  const Communities& communities_;
+  std::span<const double> cumulative_;
+  uint64_t seed_;
+};
+
+// Sorted, each once. Cut into buckets by the high half first, so that threads sort apart.
+void sort_unique(std::vector<EdgeKey>& keys, NodeId n) {
+  const size_t buckets = n / kNodeBlock + 1;
+  std::vector<size_t> starts(buckets + 1);
+  const auto bucket = [](EdgeKey key) { return (key >> 32) / kNodeBlock; };
+  for (const EdgeKey key : keys) ++starts[bucket(key) + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  std::vector<EdgeKey> placed(keys.size());
+  std::vector<size_t> next(starts.begin(), starts.end() - 1);
+  for (const EdgeKey key : keys) placed[next[bucket(key)]++] = key;
+  std::vector<size_t> kept(buckets);
+  parallel_blocks(buckets, 1, [&](size_t begin, size_t end) {
+    for (size_t b = begin; b < end; ++b) {
+      const auto from = placed.begin() + static_cast<std::ptrdiff_t>(starts[b]);
+      const auto to = placed.begin() + static_cast<std::ptrdiff_t>(starts[b + 1]);
+      std::sort(from, to);
+      kept[b] = static_cast<size_t>(std::unique(from, to) - from);
+    }
+  });
+  keys.clear();
+  for (size_t b = 0; b < buckets; ++b) {
+    const auto from = placed.begin() + static_cast<std::ptrdiff_t>(starts[b]);
+    keys.insert(keys.end(), from, from + static_cast<std::ptrdiff_t>(kept[b]));
+  }
+}
+
+// The last few of a nearly complete graph: drawn from the pairs that are not linked.
+void fill_from_complement(std::vector<EdgeKey>& keys, const Shape& shape, uint64_t seed) {
+  std::vector<EdgeKey> absent;
+  NodeId begin = 0;
+  for (const NodeId size : shape.graph_sizes) {
+    for (NodeId a = begin; a < begin + size; ++a) {
+      throw_if_interrupted();
+      auto linked = std::lower_bound(keys.begin(), keys.end(), key_of(a, a));
+      for (NodeId b = a + 1; b < begin + size; ++b) {
+        if (linked != keys.end() && *linked == key_of(a, b))
+          ++linked;
+        else
+          absent.push_back(key_of(a, b));
+      }
+    }
+    begin += size;
+  }
+  const size_t missing = shape.edges - keys.size();
+  CGCN_CHECK(missing <= absent.size());
+  Random random = stream(seed, Stream::kSurplus, 1);
+  for (size_t i = 0; i < missing; ++i) {
+    const size_t left = absent.size() - i;
+    std::swap(absent[i], absent[i + static_cast<size_t>(random.uniform_double() * static_cast<double>(left))]);
+  }
+  keys.insert(keys.end(), absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(missing));
+  std::sort(keys.begin(), keys.end());
+}
+
+void drop_surplus(std::vector<EdgeKey>& keys, uint64_t wanted, uint64_t seed) {
+  Random random = stream(seed, Stream::kSurplus);
+  std::vector<bool> dropped(keys.size());
+  for (size_t surplus = keys.size() - wanted; surplus > 0;) {
+    const auto i = static_cast<size_t>(random.uniform_double() * static_cast<double>(keys.size()));
+    if (dropped[i]) continue;
+    dropped[i] = true;
+    --surplus;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < keys.size(); ++i)
+    if (!dropped[i]) keys[kept++] = keys[i];
+  keys.resize(kept);
+}
+
+// Row x first receives every (u, x) with u < x, by rising u, then every (x, v) by rising v: rows come out sorted.
+CsrGraph graph_of(const std::vector<EdgeKey>& keys, NodeId n) {
+  Buffer<EdgeOffset> offsets(size_t{n} + 1, 0);
+  for (const EdgeKey key : keys) {
+    ++offsets[(key >> 32) + 1];
+    ++offsets[(key & UINT32_MAX) + 1];
+  }
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  Buffer<NodeId> targets(keys.size() * 2);
+  std::vector<EdgeOffset> next(offsets.begin(), offsets.end() - 1);
+  for (const EdgeKey key : keys) {
+    const auto u = static_cast<NodeId>(key >> 32), v = static_cast<NodeId>(key);
+    targets[next[u]++] = v;
+    targets[next[v]++] = u;
+  }
+  return {std::move(offsets), std::move(targets), {}, /*directed=*/false};
+}
+
+}  // namespace
+
+CsrGraph generate_links(const Shape& shape, const Communities& communities, uint64_t seed) {
+  const std::vector<double> cumulative = draw_weights(shape, communities, seed);
+  const LinkDrawer drawer(communities, cumulative, seed);
+  Progress progress("drawing links", shape.nodes, "nodes");
+  std::vector<EdgeKey> keys;
+  double new_share = 1;  // of the links drawn in the last round, how many were not there yet
+  for (uint32_t round = 0; round < kRounds && keys.size() < shape.edges; ++round) {
+    throw_if_interrupted();
+    const size_t before = keys.size();
+    const double wanted = (1.02 * static_cast<double>(shape.edges - before) + 16) / new_share;
+    const std::vector<EdgeKey> more = drawer.draw(wanted, round, progress);
+    keys.insert(keys.end(), more.begin(), more.end());
+    sort_unique(keys, shape.nodes);
+    new_share = std::max(0.05, static_cast<double>(keys.size() - before) / wanted);
+  }
+  if (keys.size() < shape.edges) fill_from_complement(keys, shape, seed);
+  if (keys.size() > shape.edges) drop_surplus(keys, shape.edges, seed);
+  return graph_of(keys, shape.nodes);
+}
+
+}  // namespace cgcn
