@@ -1,0 +1,46 @@
+// Inverted dropout with masks kept as bits, drawn from Philox: a bit is a pure function of (seed, epoch, batch, stream,
+// row, column), whatever the vector width or the number of threads.
+//
+// 16 random bits decide one element, so that the rate is exact to 2⁻¹⁶. A row of bits is padded to 64 columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/matrix.h"
+
+namespace cgcn::kernels {
+
+struct DropoutKey {
+  uint64_t seed = 0;
+  uint32_t epoch = 0, batch = 0;
+  uint32_t stream = 0;  // below 256: which of the step's masks
+};
+
+// Bit c of row r is set where the element is kept. Empty (bits null): everything is kept, unscaled.
+struct DropoutMask {
+  uint8_t* bits = nullptr;
+  size_t row_bytes = 0;
+  float scale = 1;  // of what is kept: 1 / (1 - rate)
+
+  bool empty() const { return bits == nullptr; }
+  uint8_t* row(size_t r) const { return bits + r * row_bytes; }
+  static size_t bytes_for(size_t columns) { return (columns + 63) / 64 * 8; }
+  bool keeps(size_t r, size_t c) const { return empty() || ((row(r)[c / 8] >> (c % 8)) & 1) != 0; }
+};
+
+// The smallest 16-bit number that is kept: numbers below it drop the element.
+inline uint32_t dropout_threshold(float rate) { return static_cast<uint32_t>(rate * 65536.0f + 0.5f); }
+inline float dropout_scale(float rate) { return 65536.0f / static_cast<float>(65536 - dropout_threshold(rate)); }
+
+// Draws mask rows for `columns` columns. 0 < rate < 1.
+void draw_dropout(const DropoutKey& key, float rate, RowRange rows, size_t columns, const DropoutMask& mask);
+
+// out.row(r) = mask(r) ∘ in.row(r). out may be in.
+void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out);
+
+// out.row(r) = mask(r) ∘ source.row(ids[r]) for a source of float32 or of float16 bits, `columns` wide and packed.
+void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out);
+void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out);
+
+}  // namespace cgcn::kernels

@@ -1,0 +1,38 @@
+#include "nn/loss.h"
+
+#include <algorithm>
+
+#include "common/threads.h"
+#include "kernels/cross_entropy.h"
+
+namespace cgcn {
+
+double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits) {
+  const auto loss_rows = batch.loss_rows;
+  const double terms =
+      static_cast<double>(loss_rows.size()) * (labels.multi_label() ? static_cast<double>(labels.num_classes()) : 1.0);
+  const auto scale = loss_rows.empty() ? 0.0f : static_cast<float>(1 / terms);
+  parallel_blocks(logits.rows, kBlockRows, [&](size_t begin, size_t end) {
+    auto labelled = std::lower_bound(loss_rows.begin(), loss_rows.end(), begin);
+    double sum = 0;
+    for (size_t r = begin; r < end; ++r) {
+      float* row = logits.row(r);
+      if (labelled == loss_rows.end() || *labelled != r) {
+        std::fill_n(row, logits.columns, 0.0f);
+        continue;
+      }
+      ++labelled;
+      const NodeId node = batch.inputs[r];
+      if (labels.multi_label())
+        sum += kernels::sigmoid_cross_entropy(row, logits.columns, labels.bit_row(node).data(), scale);
+      else
+        sum += kernels::softmax_cross_entropy(row, logits.columns, static_cast<uint32_t>(labels.class_of(node)), scale);
+    }
+    block_sums_[begin / kBlockRows] = sum;
+  });
+  double total = 0;
+  for (size_t block = 0; block * kBlockRows < logits.rows; ++block) total += block_sums_[block];
+  return loss_rows.empty() ? 0 : total / terms;
+}
+
+}  // namespace cgcn

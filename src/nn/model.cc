@@ -1,0 +1,239 @@
+#include "nn/model.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "common/threads.h"
+#include "kernels/blas.h"
+#include "kernels/gemm.h"
+#include "kernels/spmm.h"
+#include "nn/convolution.h"
+#include "nn/input_layer.h"
+#include "nn/loss.h"
+
+namespace cgcn {
+
+using kernels::ConstMatrix;
+using kernels::Matrix;
+using kernels::RowBlocks;
+using kernels::RowRange;
+
+struct Model::Parts {
+  ModelOptions options;
+  ModelShape shape;
+  Parameters parameters;
+  std::vector<Layer> layers;
+  std::vector<LayerMemory> memory;
+  StepMemory shared;
+  SparseInput sparse_input;
+  Loss loss;
+  size_t reserved_rows = 0;
+
+  void forward(const Step& step, const ModelInput& input);
+  void backward(const Step& step);
+};
+
+namespace {
+
+void check(const ModelOptions& options, const ModelShape& shape) {
+  CGCN_CHECK(options.layers > 0 && options.hidden > 0 && options.dropout >= 0 && options.dropout < 1);
+  if (shape.num_classes == 0) throw Error("the data have no labels, so there is nothing to learn");
+  if (shape.input_columns == 0) throw Error("the data have neither features nor nodes to take their place");
+}
+
+}  // namespace
+
+Model::Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed) : parts_(std::make_unique<Parts>()) {
+  check(options, shape);
+  kernels::prepare_blas();
+  parts_->options = options;
+  parts_->shape = shape;
+  parts_->layers = make_layers(options, shape, seed, parts_->parameters);
+  parts_->memory.resize(options.layers);
+}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+const ModelOptions& Model::options() const { return parts_->options; }
+const ModelShape& Model::shape() const { return parts_->shape; }
+uint32_t Model::layer_width(uint32_t layer) const { return static_cast<uint32_t>(parts_->layers[layer - 1].out); }
+const std::vector<Parameter>& Model::parameters() const { return parts_->parameters.list(); }
+std::span<float> Model::values() { return parts_->parameters.values(); }
+std::span<const float> Model::values() const { return std::as_const(parts_->parameters).values(); }
+std::span<float> Model::gradients() { return parts_->parameters.gradients(); }
+std::span<const float> Model::gradients() const { return std::as_const(parts_->parameters).gradients(); }
+
+TouchedRows Model::touched_rows(size_t parameter) const {
+  if (!parts_->shape.sparse_input || parameter != 0) return {};
+  return {false, parts_->sparse_input.touched()};
+}
+
+uint64_t Model::num_weights() const {
+  uint64_t total = 0;
+  for (const Parameter& p : parameters()) total += p.size();
+  return total;
+}
+
+void Model::reserve(const BatchLimits& limits) {
+  Parts& p = *parts_;
+  if (limits.max_nodes <= p.reserved_rows) return;
+  p.reserved_rows = limits.max_nodes;
+  for (size_t i = 0; i < p.layers.size(); ++i)
+    p.memory[i].reserve(p.layers[i], limits.max_nodes, p.options.dropout > 0, i == 0 && p.shape.sparse_input);
+  p.shared.reserve(p.layers, limits.max_nodes);
+  p.loss.reserve(limits.max_nodes);
+}
+
+uint64_t Model::workspace_bytes() const {
+  uint64_t total = parts_->shared.bytes() + parts_->sparse_input.bytes();
+  for (const LayerMemory& memory : parts_->memory) total += memory.bytes();
+  return total;
+}
+
+void Model::Parts::forward(const Step& step, const ModelInput& input) {
+  CGCN_CHECK(step.batch.inputs.size() <= reserved_rows, "reserve() was for {} rows, the batch has {}", reserved_rows,
+             step.batch.inputs.size());
+  CGCN_CHECK(layers.size() == 1 || step.batch.blocks.size() == 1 || step.batch.blocks.size() == layers.size() - 1);
+  // H_l lies where layer l + 1 wants it: in that layer's memory where it projects first, else in one of two buffers.
+  const auto embedding_of = [&](uint32_t number) {
+    const Layer& layer = layers[number - 1];
+    if (layer.last) return Matrix();
+    float* place =
+        cgcn::projects_first(layers[number], step) ? memory[number].input.data() : shared.embeddings[number % 2].data();
+    return Matrix(place, step.batch.rows_of_layer(number), layer.out);
+  };
+  Matrix previous = embedding_of(1);
+  if (shape.sparse_input) {
+    sparse_input.gather(layers[0], step, input.x, input.aggregated);
+    forward_sparse_input(layers[0], step, sparse_input, memory[0], previous);
+  } else {
+    forward_dense_input(layers[0], step, input.x, input.aggregated, memory[0], previous);
+  }
+  for (uint32_t number = 2; number <= layers.size(); ++number) {
+    const Matrix next = embedding_of(number);
+    forward_convolution(layers[number - 1], step, memory[number - 1], shared, previous, next);
+    previous = next;
+  }
+}
+
+void Model::Parts::backward(const Step& step) {
+  for (size_t i = layers.size() - 1; i > 0; --i)
+    backward_convolution(layers[i], layers[i - 1], step, memory[i], memory[i - 1], shared);
+  if (shape.sparse_input)
+    sparse_input.backward(layers[0], ConstMatrix(memory[0].output.data(), step.batch.inputs.size(), layers[0].out));
+  else
+    backward_dense_input(layers[0], step, memory[0]);
+}
+
+StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed) {
+  Parts& p = *parts_;
+  const Step step{batch, seed, p.options.dropout};
+  p.forward(step, input);
+  const Matrix logits(p.memory.back().output.data(), batch.num_outputs, p.shape.num_classes);
+  const StepResult result{p.loss.replace_by_gradient(batch, input.labels, logits),
+                          static_cast<uint32_t>(batch.loss_rows.size())};
+  p.backward(step);
+  return result;
+}
+
+void Model::predict(const Batch& batch, const ModelInput& input, float* logits) {
+  Parts& p = *parts_;
+  p.forward(Step{batch, 0, 0}, input);
+  std::copy_n(p.memory.back().output.data(), size_t{batch.num_outputs} * p.shape.num_classes, logits);
+}
+
+namespace {
+
+// z += features(rows)·weight, one kind of features after the other; keep 0: z is not initialised yet.
+void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end, ConstMatrix weight, Matrix z,
+                         float keep) {
+  const size_t rows = end - begin;
+  switch (features.kind()) {
+    case FeatureMatrix::Kind::kDense32:
+      multiply(ConstMatrix(features.dense32().data(), features.rows(), weight.rows).rows_from(begin, end), weight, z,
+               keep);
+      return;
+    case FeatureMatrix::Kind::kDense16: {
+      Buffer<float> converted(rows * weight.rows);
+      for (NodeId v = begin; v < end; ++v) features.copy_row(v, &converted[(v - begin) * weight.rows]);
+      multiply(ConstMatrix(converted.data(), rows, weight.rows), weight, z, keep);
+      return;
+    }
+    case FeatureMatrix::Kind::kSparse: {
+      const SparseView view{static_cast<uint32_t>(rows), features.columns(), features.sparse_offsets().data() + begin,
+                            features.sparse_columns().data(), features.sparse_values().data()};
+      kernels::aggregate(view, weight, {0, rows}, keep != 0 ? ConstMatrix(z) : ConstMatrix(), {}, z);
+      return;
+    }
+    case FeatureMatrix::Kind::kIdentity:
+      for (NodeId v = begin; v < end; ++v)
+        for (size_t c = 0; c < z.columns; ++c) {
+          float& value = z.row(v - begin)[c];
+          value = (keep != 0 ? value : 0) + weight.row(v)[c];
+        }
+  }
+}
+
+}  // namespace
+
+void Model::infer_first_layer(const FeatureMatrix& x, const FeatureMatrix& aggregated, NodeId begin, NodeId end,
+                              float* out) const {
+  const Layer& layer = parts_->layers[0];
+  const Matrix z(out, end - begin, layer.out);
+  const RowBlocks blocks(z.rows);
+  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
+    const RowRange rows = blocks[i];
+    const auto first = static_cast<NodeId>(begin + rows.begin), last = static_cast<NodeId>(begin + rows.end);
+    const Matrix z_rows = z.rows_from(rows.begin, rows.end);
+    add_feature_product(aggregated, first, last, layer.aggregated_weight(), z_rows, layer.begin_rows(z_rows));
+    if (layer.concat) add_feature_product(x, first, last, layer.own_weight(), z_rows, 1);
+    layer.finish_rows(rows, z, {}, layer.norm(), z);
+  });
+}
+
+void Model::infer_layer(uint32_t number, const float* aggregated, const float* own, size_t n, float* out) const {
+  const Layer& layer = parts_->layers[number - 1];
+  const ConstMatrix aggregated_rows(aggregated, n, layer.in), own_rows(own, n, layer.in);
+  const Matrix z(out, n, layer.out);
+  const RowBlocks blocks(n);
+  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
+    const auto [begin, end] = blocks[i];
+    const Matrix z_rows = z.rows_from(begin, end);
+    multiply(aggregated_rows.rows_from(begin, end), layer.aggregated_weight(), z_rows, layer.begin_rows(z_rows));
+    if (layer.concat) multiply(own_rows.rows_from(begin, end), layer.own_weight(), z_rows, 1);
+    layer.finish_rows(blocks[i], z, own_rows, layer.norm(), z);
+  });
+}
+
+bool Model::projects_first(uint32_t number) const {
+  const Layer& layer = parts_->layers[number - 1];
+  return number > 1 && layer.out < layer.in;
+}
+
+void Model::project(uint32_t number, const float* own, size_t n, float* projected, float* own_part) const {
+  const Layer& layer = parts_->layers[number - 1];
+  const ConstMatrix own_rows(own, n, layer.in);
+  const Matrix projected_rows(projected, n, layer.out), own_parts(own_part, n, layer.out);
+  const RowBlocks blocks(n);
+  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
+    const auto [begin, end] = blocks[i];
+    multiply(own_rows.rows_from(begin, end), layer.aggregated_weight(), projected_rows.rows_from(begin, end));
+    const Matrix part = own_parts.rows_from(begin, end);
+    const float keep = layer.begin_rows(part);
+    if (layer.concat)
+      multiply(own_rows.rows_from(begin, end), layer.own_weight(), part, keep);
+    else if (keep == 0)
+      std::fill_n(part.data, part.rows * part.columns, 0.0f);
+  });
+}
+
+void Model::finish_layer(uint32_t number, const float* own, size_t n, float* z) const {
+  const Layer& layer = parts_->layers[number - 1];
+  const Matrix rows(z, n, layer.out);
+  parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
+    layer.finish_rows({begin, end}, rows, ConstMatrix(own, n, layer.in), layer.norm(), rows);
+  });
+}
+
+}  // namespace cgcn

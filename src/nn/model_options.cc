@@ -1,0 +1,32 @@
+#include "nn/model_options.h"
+
+namespace cgcn {
+namespace {
+
+const std::initializer_list<std::pair<const char*, NormalisationKind>> kNormalisations = {
+    {"mean", NormalisationKind::kMean},
+    {"mean+identity", NormalisationKind::kMeanIdentity},
+    {"self", NormalisationKind::kSelf},
+    {"self+identity", NormalisationKind::kSelfIdentity},
+    {"self+diagonal", NormalisationKind::kSelfDiagonal},
+    {"symmetric", NormalisationKind::kSymmetric},
+    {"sum", NormalisationKind::kSum}};
+
+}  // namespace
+
+void ModelOptions::list_options(OptionList& list) {
+  list.begin_group("Model");
+  list.add("layers", &layers, "graph convolutions L").range(1, 64).value("L");
+  list.add("hidden", &hidden, "width F of the hidden layers").range(1, 65536).value("F");
+  list.add_choice("conv", &convolution, {{"concat", Convolution::kConcat}, {"plain", Convolution::kPlain}},
+                  "concat: [N(A)H, H]·W; plain: N(A)H·W");
+  list.add_choice("normalisation", &normalisation, kNormalisations, "N(A) of the batch's links, paper section 3.3");
+  list.add("lambda", &lambda, "weight of the diagonal in self+diagonal (paper eq. 11)").range(0, 1000);
+  list.add_choice("input-normalisation", &input_normalisation, kNormalisations, "N(A) of the first layer's A·X");
+  list.add("layer-norm", &layer_norm, "LayerNorm on the hidden layers");
+  list.add("residual", &residual, "add a hidden layer's input to its output (paper eq. 8)");
+  list.add("bias", &bias, "a bias in every layer");
+  list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99);
+}
+
+}  // namespace cgcn

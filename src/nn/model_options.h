@@ -1,0 +1,38 @@
+// What a user chooses about the network, and what the data decide.
+#pragma once
+
+#include <cstdint>
+
+#include "common/options.h"
+#include "graph/normalisation.h"
+
+namespace cgcn {
+
+enum class Convolution { kConcat, kPlain };  // [N(A)H, H]·W, or N(A)H·W
+
+struct ModelOptions {
+  uint32_t layers = 3;
+  uint32_t hidden = 256;
+  Convolution convolution = Convolution::kConcat;
+  NormalisationKind normalisation = NormalisationKind::kMean;
+  float lambda = 1;
+  NormalisationKind input_normalisation = NormalisationKind::kMean;  // of the precomputed A·X of layer 1
+  bool layer_norm = true;
+  bool residual = false;
+  bool bias = false;
+  float dropout = 0.2f;
+
+  void list_options(OptionList& list);
+  Normalisation layer_normalisation() const { return {normalisation, lambda}; }
+  Normalisation first_normalisation() const { return {input_normalisation, lambda}; }
+};
+
+// What the data decide.
+struct ModelShape {
+  uint32_t input_columns = 0;  // of X
+  bool sparse_input = false;   // sparse or identity features
+  uint32_t num_classes = 0;
+  bool multi_label = false;
+};
+
+}  // namespace cgcn

@@ -1,0 +1,33 @@
+#include "nn/parameters.h"
+
+#include <cmath>
+
+#include "common/random.h"
+#include "common/threads.h"
+
+namespace cgcn {
+
+size_t Parameters::add(std::string name, uint32_t rows, uint32_t columns) {
+  constexpr uint64_t kUnit = Buffer<float>::kAlignment / sizeof(float);
+  list_.push_back({std::move(name), rows, columns, size_});
+  size_ += (list_.back().size() + kUnit - 1) / kUnit * kUnit;
+  return list_.size() - 1;
+}
+
+void Parameters::allocate() {
+  values_ = Buffer<float>(size_, 0.0f);
+  gradients_ = Buffer<float>(size_, 0.0f);
+}
+
+void Parameters::initialise_glorot(size_t index, uint64_t seed) {
+  const kernels::Matrix weight = value(index);
+  const float limit = std::sqrt(6.0f / (static_cast<float>(weight.rows) + static_cast<float>(weight.columns)));
+  parallel_blocks(weight.rows, 256, [&](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      Random random(seed, Purpose::kInitialise, static_cast<uint32_t>(r), static_cast<uint32_t>(index));
+      for (size_t c = 0; c < weight.columns; ++c) weight.row(r)[c] = (2 * random.uniform() - 1) * limit;
+    }
+  });
+}
+
+}  // namespace cgcn

@@ -1,0 +1,128 @@
+// Every gradient of every option against finite differences of a double-precision model.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/random.h"
+#include "nn/model.h"
+#include "reference_model.h"
+#include "small_problem.h"
+
+namespace cgcn {
+namespace {
+
+using test::InputKind;
+using test::ReferenceModel;
+using test::SmallProblem;
+
+struct Case {
+  std::string name;
+  ModelOptions options;
+  InputKind input = InputKind::kDense32;
+  bool rectangular = false, multi_label = false;
+};
+
+Case make_case(std::string name, uint32_t layers, std::function<void(Case&)> change) {
+  Case made{std::move(name), {}, InputKind::kDense32, false, false};
+  made.options.layers = layers;
+  made.options.hidden = 9;
+  made.options.dropout = 0;
+  change(made);
+  return made;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](std::string name, uint32_t layers, std::function<void(Case&)> change) {
+    cases.push_back(make_case(std::move(name), layers, std::move(change)));
+  };
+  const auto plain = [](Case& c) { c.options.convolution = Convolution::kPlain; };
+  add("OneLayer", 1, [](Case&) {});
+  add("Concat", 3, [](Case&) {});
+  add("ConcatDropout", 3, [](Case& c) { c.options.dropout = 0.3f; });
+  add("Plain", 3, plain);
+  add("PlainDropout", 3, [&](Case& c) { plain(c), c.options.dropout = 0.3f; });
+  add("NoLayerNorm", 3, [](Case& c) { c.options.layer_norm = false; });
+  add("NoLayerNormBiasDropout", 3, [](Case& c) {
+    c.options.layer_norm = false;
+    c.options.bias = true;
+    c.options.dropout = 0.2f;
+  });
+  add("Bias", 3, [](Case& c) { c.options.bias = true; });
+  add("BiasPlain", 3, [&](Case& c) { plain(c), c.options.bias = true; });
+  add("Residual", 4, [](Case& c) { c.options.residual = true; });
+  add("ResidualDropout", 4, [](Case& c) { c.options.residual = true, c.options.dropout = 0.2f; });
+  add("ResidualPlainDropout", 4, [&](Case& c) { plain(c), c.options.residual = true, c.options.dropout = 0.2f; });
+  add("Rectangular", 4, [](Case& c) { c.rectangular = true; });
+  add("RectangularDropoutResidual", 4, [](Case& c) {
+    c.rectangular = true;
+    c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
+  add("RectangularPlainResidual", 4, [&](Case& c) { plain(c), c.rectangular = true, c.options.residual = true; });
+  add("RectangularPlainResidualDropout", 4, [&](Case& c) {
+    plain(c);
+    c.rectangular = true;
+    c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
+  add("MultiLabel", 3, [](Case& c) { c.multi_label = true, c.options.dropout = 0.2f; });
+  add("MultiLabelProjected", 3, [](Case& c) { c.multi_label = true; });
+  add("Half", 2, [](Case& c) { c.input = InputKind::kDense16, c.options.dropout = 0.2f; });
+  add("Sparse", 3, [](Case& c) { c.input = InputKind::kSparse; });
+  add("SparseDropoutBias", 3, [](Case& c) {
+    c.input = InputKind::kSparse;
+    c.options.dropout = 0.4f;
+    c.options.bias = true;
+  });
+  add("SparsePlainDropout", 2, [&](Case& c) { plain(c), c.input = InputKind::kSparse, c.options.dropout = 0.4f; });
+  add("Identity", 3, [](Case& c) { c.input = InputKind::kIdentity; });
+  add("IdentityDropout", 2, [](Case& c) { c.input = InputKind::kIdentity, c.options.dropout = 0.2f; });
+  add("WideLastLayer", 3, [](Case& c) { c.options.hidden = 3; });  // more classes than hidden columns
+  return cases;
+}
+
+class Gradient : public testing::TestWithParam<Case> {};
+
+TEST_P(Gradient, EqualsFiniteDifferences) {
+  const Case& c = GetParam();
+  const SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label);
+  const ModelShape shape{problem.x.columns(), problem.sparse(), SmallProblem::kClasses, c.multi_label};
+  Model model(c.options, shape, 11);
+  Random random(5, Purpose::kTest, 9);
+  for (const Parameter& p : model.parameters())  // biases and norms away from their neutral starting values
+    if (p.rows == 1)
+      for (uint64_t i = 0; i < p.size(); ++i) model.values()[p.offset + i] += 0.3f * random.normal();
+  model.reserve({SmallProblem::kNodes, 1000});
+  const ModelInput input{problem.x, problem.aggregated, problem.labels};
+  constexpr uint64_t kSeed = 77;
+  const StepResult result = model.compute_gradients(problem.batch, input, kSeed);
+
+  ReferenceModel reference(model, input);
+  EXPECT_NEAR(result.loss, reference.loss(problem.batch, kSeed, c.options.dropout), 2e-6);
+  EXPECT_EQ(result.labelled, problem.loss_rows.size());
+  for (const Parameter& p : model.parameters()) {
+    auto& values = reference.weights[p.name];
+    double largest = 0, worst = 0;
+    for (uint64_t i = 0; i < p.size(); ++i) {
+      constexpr double kStep = 1e-6;
+      const double kept = values[i];
+      values[i] = kept + kStep;
+      const double above = reference.loss(problem.batch, kSeed, c.options.dropout);
+      values[i] = kept - kStep;
+      const double below = reference.loss(problem.batch, kSeed, c.options.dropout);
+      values[i] = kept;
+      const double expected = (above - below) / (2 * kStep);
+      largest = std::max(largest, std::abs(expected));
+      worst = std::max(worst, std::abs(expected - model.gradients()[p.offset + i]));
+    }
+    EXPECT_GT(largest, 0) << p.name << " has no gradient to compare";
+    EXPECT_LT(worst, 2e-5 * largest + 1e-7) << p.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, Gradient, testing::ValuesIn(all_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace cgcn

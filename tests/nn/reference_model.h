@@ -1,0 +1,168 @@
+// The network in double precision and plain loops, written from the formulas at the head of model.h and sharing no code
+// with it but the dropout masks. Forward only: its finite differences are the gradients that the model must have.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/reference.h"
+#include "nn/model.h"
+
+namespace cgcn::test {
+
+class ReferenceModel {
+ public:
+  using Rows = std::vector<std::vector<double>>;
+
+  ReferenceModel(const Model& model, const ModelInput& input)
+      : options_(model.options()), input_(input), labels_(input.labels) {
+    for (const Parameter& p : model.parameters()) {
+      auto& values = weights[p.name];
+      for (uint64_t i = 0; i < p.size(); ++i) values.push_back(model.values()[p.offset + i]);
+      columns_[p.name] = p.columns;
+    }
+  }
+
+  std::map<std::string, std::vector<double>> weights;
+
+  double loss(const Batch& batch, uint64_t seed, float dropout) const {
+    const Rows logits = forward(batch, seed, dropout);
+    double total = 0;
+    for (const uint32_t r : batch.loss_rows) total += row_loss(logits[r], batch.inputs[r]);
+    const double classes = labels_.multi_label() ? static_cast<double>(labels_.num_classes()) : 1;
+    return total / (static_cast<double>(batch.loss_rows.size()) * classes);
+  }
+
+  Rows forward(const Batch& batch, uint64_t seed, float dropout) const {
+    Rows h;
+    for (uint32_t layer = 1; layer <= options_.layers; ++layer) {
+      const uint32_t rows = batch.rows_of_layer(layer);
+      Rows next;
+      for (uint32_t r = 0; r < rows; ++r) {
+        std::vector<double> aggregated, own;
+        std::vector<bool> aggregated_entries, own_entries;
+        if (layer == 1) {
+          aggregated = feature_row(input_.aggregated, batch.inputs[r], &aggregated_entries);
+          if (concat()) own = feature_row(input_.x, batch.inputs[r], &own_entries);
+        } else {
+          aggregated.assign(h[0].size(), 0);
+          const SparseView& a = batch.block(layer).forward;
+          for (uint64_t i = a.offsets[r]; i < a.offsets[r + 1]; ++i)
+            for (size_t c = 0; c < aggregated.size(); ++c) aggregated[c] += a.values[i] * h[a.column_indices[i]][c];
+          if (concat()) own = h[r];
+        }
+        const std::vector<double> before = own;
+        if (dropout > 0) drop(batch, seed, dropout, layer, r, aggregated, own, aggregated_entries, own_entries);
+        aggregated.insert(aggregated.end(), own.begin(), own.end());
+        next.push_back(activate(layer, multiply(layer, aggregated)));
+        if (options_.residual && layer > 1 && layer < options_.layers)
+          for (size_t c = 0; c < next[r].size(); ++c) next[r][c] += h[r][c];
+      }
+      h = std::move(next);
+    }
+    return h;
+  }
+
+ private:
+  bool concat() const { return options_.convolution == Convolution::kConcat; }
+
+  // A row as doubles, and which of its places hold an entry (sparse kinds).
+  static std::vector<double> feature_row(const FeatureMatrix& features, NodeId v, std::vector<bool>* entries) {
+    std::vector<double> row(features.columns());
+    if (features.is_dense()) {
+      std::vector<float> values(features.columns());
+      features.copy_row(v, values.data());
+      row.assign(values.begin(), values.end());
+      return row;
+    }
+    entries->assign(features.columns(), false);
+    if (features.kind() == FeatureMatrix::Kind::kIdentity) {
+      row[v] = 1;
+      (*entries)[v] = true;
+      return row;
+    }
+    for (size_t i = 0; i < features.row_columns(v).size(); ++i) {
+      row[features.row_columns(v)[i]] = features.row_values(v)[i];
+      (*entries)[features.row_columns(v)[i]] = true;
+    }
+    return row;
+  }
+
+  static std::vector<bool> mask(const Batch& batch, uint64_t seed, float rate, uint32_t stream, uint32_t row,
+                                size_t size) {
+    std::vector<uint8_t> bits(kernels::DropoutMask::bytes_for(size));
+    const kernels::DropoutMask drawn{bits.data(), 0, 1};
+    kernels::reference::draw_dropout({seed, batch.epoch, batch.index, stream}, rate, {row, row + 1}, size, drawn);
+    std::vector<bool> kept(size);
+    for (size_t c = 0; c < size; ++c) kept[c] = drawn.keeps(row, c);
+    return kept;
+  }
+
+  static void drop(const Batch& batch, uint64_t seed, float rate, uint32_t layer, uint32_t r,
+                   std::vector<double>& aggregated, std::vector<double>& own,
+                   const std::vector<bool>& aggregated_entries, const std::vector<bool>& own_entries) {
+    const double scale = 1 / (1 - std::round(rate * 65536) / 65536);
+    if (!aggregated_entries.empty()) {  // sparse: the places of the entries of both parts in one mask
+      const size_t size = aggregated_entries.size() + own_entries.size();
+      const auto kept = mask(batch, seed, rate, 0, r, size);
+      size_t place = 0;
+      const auto apply = [&](std::vector<double>& row, const std::vector<bool>& entries) {
+        for (size_t c = 0; c < row.size(); ++c)
+          if (entries[c]) row[c] = kept[place++] ? row[c] * scale : 0;
+      };
+      apply(aggregated, aggregated_entries);
+      apply(own, own_entries);
+      return;
+    }
+    const auto kept_aggregated = mask(batch, seed, rate, 2 * (layer - 1), r, aggregated.size());
+    const auto kept_own = mask(batch, seed, rate, 2 * (layer - 1) + 1, r, own.size());
+    for (size_t c = 0; c < aggregated.size(); ++c) aggregated[c] = kept_aggregated[c] ? aggregated[c] * scale : 0;
+    for (size_t c = 0; c < own.size(); ++c) own[c] = kept_own[c] ? own[c] * scale : 0;
+  }
+
+  std::vector<double> multiply(uint32_t layer, const std::vector<double>& input) const {
+    const std::string prefix = "layer" + std::to_string(layer) + ".";
+    const auto& weight = weights.at(prefix + "weight");
+    const size_t columns = columns_.at(prefix + "weight");
+    std::vector<double> z(columns);
+    if (options_.bias) z = weights.at(prefix + "bias");
+    for (size_t k = 0; k < input.size(); ++k)
+      for (size_t c = 0; c < columns; ++c) z[c] += input[k] * weight[k * columns + c];
+    return z;
+  }
+
+  std::vector<double> activate(uint32_t layer, std::vector<double> z) const {
+    if (layer == options_.layers) return z;
+    if (options_.layer_norm) {
+      const std::string prefix = "layer" + std::to_string(layer) + ".norm.";
+      double mean = 0, variance = 0;
+      for (const double value : z) mean += value / static_cast<double>(z.size());
+      for (const double value : z) variance += (value - mean) * (value - mean) / static_cast<double>(z.size());
+      for (size_t c = 0; c < z.size(); ++c)
+        z[c] = (z[c] - mean) / std::sqrt(variance + 1e-5) * weights.at(prefix + "scale")[c] +
+               weights.at(prefix + "offset")[c];
+    }
+    for (double& value : z) value = std::max(value, 0.0);
+    return z;
+  }
+
+  double row_loss(const std::vector<double>& logits, NodeId node) const {
+    double total = 0;
+    if (labels_.multi_label()) {
+      for (uint32_t c = 0; c < logits.size(); ++c)
+        total += std::log1p(std::exp(logits[c])) - (labels_.has(node, c) ? logits[c] : 0);
+      return total;
+    }
+    for (const double logit : logits) total += std::exp(logit);
+    return std::log(total) - logits[static_cast<size_t>(labels_.class_of(node))];
+  }
+
+  ModelOptions options_;
+  ModelInput input_;
+  const Labels& labels_;
+  std::map<std::string, uint32_t> columns_;
+};
+
+}  // namespace cgcn::test
