@@ -47,6 +47,9 @@ const std::vector<std::unique_ptr<Reader>>& all_readers();
 // By options.format, or the one that recognises the source; Error listing what was looked for where none does.
 const Reader& choose_reader(const fs::path& source, const ImportOptions& options);
 
+std::unique_ptr<Reader> make_graphsage_reader();
+std::unique_ptr<Reader> make_ogb_reader();
+std::unique_ptr<Reader> make_edges_reader();
 std::unique_ptr<Reader> make_plain_reader();
 
 }  // namespace cgcn

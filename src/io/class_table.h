@@ -1,0 +1,49 @@
+// Classes as text has them: numbers or names, one a node.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/dataset.h"
+#include "io/name_table.h"
+
+namespace cgcn {
+
+// Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
+// (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none.
+class ClassTable {
+ public:
+  void add(NodeId node, std::string_view text) { entries_.push_back({node, texts_.put(text)}); }
+  size_t size() const { return entries_.size(); }
+
+  struct Result {
+    Labels labels;
+    std::vector<std::string> names;  // empty where classes are numbers
+  };
+  // final(node) gives the place in 0 … n-1. `where` names the source in messages.
+  template <class Final>
+  Result settle(NodeId num_nodes, const std::string& where, Final&& final) const {
+    std::vector<std::string> names;
+    const std::vector<int32_t> class_of_text = number_classes(where, names);
+    std::vector<int32_t> classes(num_nodes, -1);
+    uint32_t count = static_cast<uint32_t>(names.size());
+    for (const auto& [node, text] : entries_) {
+      const int32_t label = class_of_text[text];
+      classes[final(node)] = label;
+      if (names.empty() && label >= 0) count = std::max(count, static_cast<uint32_t>(label) + 1);
+    }
+    if (count == 0) throw Error("labels no node", where);
+    return {Labels::single(std::move(classes), count), std::move(names)};
+  }
+
+ private:
+  std::vector<int32_t> number_classes(const std::string& where, std::vector<std::string>& names) const;
+  struct Entry {
+    NodeId node, text;
+  };
+  std::vector<Entry> entries_;
+  TextTable texts_;
+};
+
+}  // namespace cgcn
