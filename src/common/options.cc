@@ -132,7 +132,7 @@ Option& OptionList::add(std::string name, std::string* target, std::string help)
       .value("TEXT");
 }
 Option& OptionList::add_choice_erased(std::string name, std::vector<std::string> names, std::string help,
-                                      std::function<size_t()> get, std::function<void(size_t)> set) {
+                                      const std::function<size_t()>& get, const std::function<void(size_t)>& set) {
   Option& option = add_erased(
       std::move(name), Option::Kind::kChoice, std::move(help), [names, get] { return names[get()]; },
       [names, set](const std::string& text) {

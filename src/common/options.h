@@ -96,7 +96,7 @@ class OptionList {
   Option& add_erased(std::string name, Option::Kind kind, std::string help, std::function<std::string()> get,
                      std::function<void(const std::string&)> set);
   Option& add_choice_erased(std::string name, std::vector<std::string> names, std::string help,
-                            std::function<size_t()> get, std::function<void(size_t)> set);
+                            const std::function<size_t()>& get, const std::function<void(size_t)>& set);
   std::deque<Option> options_;  // a deque: references stay valid
   std::string group_;
 };

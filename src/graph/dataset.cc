@@ -1,6 +1,7 @@
 #include "graph/dataset.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "common/random.h"
@@ -69,8 +70,8 @@ SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::a
   const double total = shares[0] + shares[1] + shares[2];
   CGCN_CHECK(total > 0);
   const auto count = static_cast<double>(labelled.size());
-  const auto train_end = static_cast<size_t>(count * shares[0] / total + 0.5);
-  const auto validation_end = static_cast<size_t>(count * (shares[0] + shares[1]) / total + 0.5);
+  const auto train_end = static_cast<size_t>(std::llround(count * shares[0] / total));
+  const auto validation_end = static_cast<size_t>(std::llround(count * (shares[0] + shares[1]) / total));
   std::vector<uint8_t> split(num_nodes, static_cast<uint8_t>(Role::kNone));
   for (size_t i = 0; i < labelled.size(); ++i) split[labelled[i]] = i < train_end ? 0 : i < validation_end ? 1 : 2;
   return split;
