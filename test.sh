@@ -62,7 +62,7 @@ run_python() {
   build_unit
   local log=$build/python-tests.log status=0 summary
   [ -d "$root/tests/python" ] || { note "no tests there"; return; }
-  CLUSTERGCN="$build/release/clustergcn" PYTHONDONTWRITEBYTECODE=1 python3 -m pytest -q -p no:cacheprovider -rs \
+  CLUSTERGCN="$build/release/clustergcn" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -p no:cacheprovider -rs \
     "$root/tests/python" >"$log" 2>&1 || status=$?
   summary=$(tail -n 1 "$log")
   [ $status -eq 0 ] || cat "$log"

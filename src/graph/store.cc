@@ -231,7 +231,7 @@ std::pair<std::span<const std::byte>, std::shared_ptr<const void>> Store::map_ar
   }
   const NpyHeader header = parse_npy_header(mapped->bytes(), file.string());
   const std::string expected = make_npy_header(dtype, header.shape);
-  if (dtype != recorded.at("dtype") || json(header.shape) != recorded.at("shape") ||
+  if (json(dtype) != recorded.at("dtype") || json(header.shape) != recorded.at("shape") ||
       std::memcmp(expected.data(), mapped->bytes().data(), kNpyHeaderBytes) != 0)
     throw damaged(file, "its type or shape is not the recorded one");
   if (columns != nullptr) *columns = header.shape.size() == 2 ? header.shape[1] : 0;
@@ -254,7 +254,7 @@ void Store::verify_checksums() const {
         hasher.add(bytes.data() + at, size);
         file.release(kNpyHeaderBytes + at, size);
       }
-      if (hex64(hasher.digest64()) != meta_.at("arrays").at(names[i]).at("checksum"))
+      if (json(hex64(hasher.digest64())) != meta_.at("arrays").at(names[i]).at("checksum"))
         throw damaged(file.path(), "its bytes do not match the recorded checksum");
     }
   });
