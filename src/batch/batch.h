@@ -1,9 +1,10 @@
 // What one training step sees.
 //
-// Layer 1 works on the precomputed A·X, so that a network of L layers aggregates L - 1 times. blocks[l] is the matrix of
-// layer l + 2: its rows are that layer's nodes, its columns the previous layer's. The nodes of a layer are always the first
-// ones of the layer before (“sources begin with the targets”), so that a node's own embedding is at the same row.
-// Cluster batches use one square block for all layers; the sampling methods have one per layer, shrinking to the targets.
+// Layer 1 works on the precomputed A·X, so that a network of L layers aggregates L - 1 times. blocks[l] is the matrix
+// of layer l + 2: its rows are that layer's nodes, its columns the previous layer's. The nodes of a layer are always
+// the first ones of the layer before (“sources begin with the targets”), so that a node's own embedding is at the same
+// row. Cluster batches use one square block for all layers; the sampling methods have one per layer, shrinking to the
+// targets.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ struct Block {
 };
 
 struct Batch {
-  uint32_t epoch = 0, index = 0;         // which batch this is: the keys of its random streams
-  std::span<const NodeId> inputs;        // the layout's rows that feed layer 1, in the batch's order
-  std::span<const Block> blocks;         // one, used by all layers, or L - 1
-  std::span<const uint32_t> loss_rows;   // rows of the last layer that count in the loss, rising
-  uint32_t num_outputs = 0;              // rows of the last layer
+  uint32_t epoch = 0, index = 0;        // which batch this is: the keys of its random streams
+  std::span<const NodeId> inputs;       // the layout's rows that feed layer 1, in the batch's order
+  std::span<const Block> blocks;        // one, used by all layers, or L - 1
+  std::span<const uint32_t> loss_rows;  // rows of the last layer that count in the loss, rising
+  uint32_t num_outputs = 0;             // rows of the last layer
 
   const Block& block(uint32_t layer) const { return blocks.size() == 1 ? blocks[0] : blocks[layer - 2]; }  // layer ≥ 2
   uint32_t rows_of_layer(uint32_t layer) const {  // layer 1 … L

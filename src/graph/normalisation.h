@@ -1,8 +1,10 @@
 // The normalised adjacency matrices of the paper, sections 2 and 3.3, from rows of A with weights a_ij and degrees
 // d_i = Σ_j a_ij of the (sub)graph at hand. Rows are not renormalised after a diagonal has been enhanced.
+//
+// Every kind is N_ij = s_i·a_ij off the diagonal (s_i·a_ij·s_j where symmetric), with a scale s_i that depends on d_i
+// alone, and a diagonal of its own. A node without links has a row of zeros, but for the diagonal that its kind adds.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "graph/csr_graph.h"
@@ -24,9 +26,17 @@ struct Normalisation {
   float lambda = 1;  // kSelfDiagonal only
 
   bool has_diagonal() const { return kind != NormalisationKind::kMean && kind != NormalisationKind::kSum; }
+  // Whether columns are scaled as well as rows.
+  bool scales_columns() const { return kind == NormalisationKind::kSymmetric; }
   // Whether the matrix equals its transpose for a symmetric A: then the backward pass needs no second copy.
   bool keeps_symmetry() const { return kind == NormalisationKind::kSymmetric || kind == NormalisationKind::kSum; }
   std::string name() const;  // "mean", "self+1*diag": part of cache keys
+
+  float scale(double degree) const;                      // s_i
+  float diagonal(float scale, float self_weight) const;  // N_ii from s_i and a_ii (0 where there is no loop)
 };
+
+// d_v of the whole graph.
+double weighted_degree(const CsrGraph& graph, NodeId v);
 
 }  // namespace cgcn

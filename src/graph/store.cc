@@ -105,6 +105,10 @@ void StoreWriter::declare_labels(bool multi_label, uint32_t num_classes) {
   meta_["labels"] = {{"kind", multi_label ? "multi" : "single"}, {"classes", num_classes}};
 }
 
+void StoreWriter::declare_ids(NodeIds::Kind kind) {
+  meta_["ids"] = kind == NodeIds::Kind::kStrings ? "strings" : kind == NodeIds::Kind::kIntegers ? "integers" : "range";
+}
+
 void StoreWriter::write_graph(const CsrGraph& graph) {
   write_array("adjacency_offsets", graph.offsets());
   write_array("adjacency_targets", graph.targets());
@@ -149,12 +153,11 @@ void StoreWriter::write_graph_ids(std::span<const uint32_t> graph_ids) {
 void StoreWriter::write_ids(const NodeIds& ids) {
   if (ids.kind() == NodeIds::Kind::kIntegers) {
     write_array("node_ids", ids.integer_ids());
-    meta_["ids"] = "integers";
   } else if (ids.kind() == NodeIds::Kind::kStrings) {
     write_array("node_ids_offsets", ids.string_offsets());
     write_array("node_ids_text", ids.string_text());
-    meta_["ids"] = "strings";
   }
+  declare_ids(ids.kind());
 }
 void StoreWriter::write_class_names(const std::vector<std::string>& names) { meta_["class_names"] = names; }
 
@@ -361,6 +364,10 @@ Dataset Store::dataset() const {
   dataset.graph_hash = meta_.at("graph_hash");
   dataset.content_hash = meta_.at("content_hash");
   return dataset;
+}
+
+void Store::release_pages() const {
+  for (const auto& [name, file] : mapped_) file->release(0, file->bytes().size());
 }
 
 uint64_t Store::bytes_on_disk() const {

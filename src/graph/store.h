@@ -101,6 +101,7 @@ class StoreWriter {
   void end_array(const std::string& name, ArrayWriter& writer) { arrays_[name] = writer.finish(); }
   void declare_features(FeatureMatrix::Kind kind, uint32_t columns);
   void declare_labels(bool multi_label, uint32_t num_classes);
+  void declare_ids(NodeIds::Kind kind);
   void declare_graph(NodeId num_nodes, uint64_t num_entries, uint64_t num_edges, bool directed, bool weighted);
   // Anything else to be kept in meta.json: where the data came from, a partition's options …
   void set_extra(const std::string& key, nlohmann::json value) { extra_[key] = std::move(value); }
@@ -136,6 +137,8 @@ class Store {
     return {{reinterpret_cast<const T*>(view.data()), view.size() / sizeof(T)}, std::move(owner)};
   }
   uint64_t bytes_on_disk() const;
+  // Gives back the memory of the mapped pages (they are read again when needed), so that a pass over all stays small.
+  void release_pages() const;
 
  private:
   std::pair<std::span<const std::byte>, std::shared_ptr<const void>> map_array(const std::string& name,

@@ -1,14 +1,17 @@
 // Partitions of a store's nodes into clusters, and the layout in cluster order that training reads.
 //
-// A partition lives in STORE/partitions/NAME: itself a graph store (the training nodes' graph, or all with --transductive,
-// in cluster order, so that a cluster is a contiguous range of rows in every array), plus cluster_offsets, order and A·X.
-// It is bound to the store's hashes and to its own options; a stale or foreign one is refused.
+// A partition lives in STORE/partitions/NAME: itself a graph store (the training nodes' graph, or all with
+// --transductive, in cluster order, so that a cluster is a contiguous range of rows in every array), plus
+// cluster_offsets, order and A·X. It is bound to the store's hashes and to its own options; a stale or foreign one is
+// refused.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/options.h"
+#include "common/timer.h"
 #include "graph/dataset.h"
 #include "graph/normalisation.h"
 #include "graph/store.h"
@@ -28,11 +31,14 @@ struct PartitionOptions {
   NodeWeights node_weights = NodeWeights::kUniform;
   bool transductive = false;  // all nodes, not only the training nodes
   uint64_t seed = 1;
+  std::string name;  // of the folder under STORE/partitions; empty: made from the options
 
   void list_options(OptionList& list);
 };
 
 // The training view of a store in cluster order. Row r of everything here is node order[r] of the store.
+// Identity features are sparse here: row r has its one at column order[r], so that columns mean the same as in the
+// store.
 struct ClusterLayout {
   Dataset data;                         // adjacency among these nodes, features, labels, split, the user's ids
   SharedArray<NodeId> order;            // row → node of the store
@@ -45,13 +51,18 @@ struct ClusterLayout {
 struct PartitionResult {
   ClusterLayout layout;
   bool reused = false;  // it was there already
-  double partition_seconds = 0, layout_seconds = 0;
+  StageTimes times;     // of what was done: "graph for METIS", "METIS", "layout" …
+  uint64_t metis_peak_rss = 0;
 };
 
 // Finds the partition of this store with these options, or makes it.
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& options);
 
-// N(A)·X of the layout, computed once and kept beside it. Dense stays dense, sparse sparse; the identity's product is N(A).
+// The order in which an epoch takes the clusters: a permutation of 0 … p-1.
+void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);
+
+// N(A)·X of the layout, computed once and kept beside it. Dense stays dense (float32), sparse sparse; the identity's
+// product is N(A).
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation);
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation);

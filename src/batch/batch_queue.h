@@ -1,0 +1,42 @@
+// Batches prepared ahead, on a thread of their own, into storage that is used again and again.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "batch/batch.h"
+
+namespace cgcn {
+
+class BatchQueue {
+ public:
+  // Batches from (epoch, index) on, through the ends of epochs, up to end_epoch (exclusive); `ahead` of them are ready
+  // or under preparation while one is in use. The source must outlive the queue.
+  BatchQueue(const BatchSource& source, uint32_t epoch, uint32_t end_epoch, uint32_t index = 0, uint32_t ahead = 2);
+  ~BatchQueue();
+  BatchQueue(const BatchQueue&) = delete;
+  BatchQueue& operator=(const BatchQueue&) = delete;
+
+  // The next batch, valid until the next call; throws what preparing it threw. There must be one left.
+  const Batch& next();
+
+ private:
+  void prepare_ahead();
+
+  const BatchSource& source_;
+  const uint64_t end_;  // batches are numbered epoch × batches_per_epoch + index
+  std::vector<std::unique_ptr<BatchStorage>> ring_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t prepared_;  // the next one to prepare; all before it are ready
+  uint64_t taken_;     // the next one to hand out
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace cgcn

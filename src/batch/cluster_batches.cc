@@ -1,0 +1,219 @@
+#include "batch/cluster_batches.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "common/random.h"
+
+namespace cgcn {
+namespace {
+
+constexpr uint32_t kNotChosen = UINT32_MAX;
+
+// Room for a sparse matrix of the largest size.
+struct MatrixStorage {
+  MatrixStorage() = default;
+  MatrixStorage(uint32_t rows, uint64_t entries) : offsets(size_t{rows} + 1), columns(entries), values(entries) {}
+  SparseView view(uint32_t size) const { return {size, size, offsets.data(), columns.data(), values.data()}; }
+
+  Buffer<uint64_t> offsets;
+  Buffer<uint32_t> columns;
+  Buffer<float> values;
+};
+
+uint64_t sum_of_largest(std::vector<uint64_t> values, size_t count) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count - 1), values.end(),
+                   std::greater<>());
+  return std::accumulate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count), uint64_t{0});
+}
+
+}  // namespace
+
+// Everything is sized for the largest batch at the start: preparing one allocates nothing.
+class ClusterBatches::Storage final : public BatchStorage {
+ public:
+  explicit Storage(const ClusterBatches& source)
+      : order(source.layout_.num_clusters()),
+        shift(source.layout_.num_clusters(), kNotChosen),
+        chosen(source.q_),
+        nodes(source.limits_.max_nodes),
+        loss_rows(source.limits_.max_nodes),
+        scales(source.limits_.max_nodes),
+        forward(source.limits_.max_nodes, source.limits_.max_entries) {
+    const Normalisation& normalisation = source.options_.normalisation;
+    if (source.layout_.data.graph.directed())
+      backward = MatrixStorage(source.limits_.max_nodes, source.limits_.max_entries);
+    else if (!normalisation.keeps_symmetry())
+      backward.values = Buffer<float>(source.limits_.max_entries);
+  }
+
+  Buffer<uint32_t> order;  // the permutation of `order_epoch`
+  uint64_t order_epoch = UINT64_MAX;
+  Buffer<uint32_t> shift;  // per cluster: its first row in the batch, or kNotChosen
+  Buffer<uint32_t> chosen;
+  uint32_t num_chosen = 0;
+  Buffer<NodeId> nodes;
+  uint32_t num_nodes = 0;
+  Buffer<uint32_t> loss_rows;
+  Buffer<float> scales;
+  MatrixStorage forward, backward;
+  Block block;
+};
+
+ClusterBatches::ClusterBatches(ClusterLayout layout, const ClusterBatchOptions& options)
+    : layout_(std::move(layout)), options_(options), q_(std::min(options.clusters_per_batch, layout_.num_clusters())) {
+  CGCN_CHECK(options.clusters_per_batch > 0);
+  const Dataset& data = layout_.data;
+  const uint32_t p = layout_.num_clusters();
+  cluster_of_ = Buffer<uint32_t>(data.num_nodes());
+  std::vector<uint64_t> sizes(p), entries(p);
+  for (uint32_t c = 0; c < p; ++c) {
+    const NodeId begin = layout_.cluster_offsets[c], end = layout_.cluster_offsets[size_t{c} + 1];
+    std::fill(cluster_of_.begin() + begin, cluster_of_.begin() + end, c);
+    sizes[c] = end - begin;
+    entries[c] = data.graph.offsets()[end] - data.graph.offsets()[begin] +
+                 (options_.normalisation.has_diagonal() ? sizes[c] : 0);
+  }
+  limits_ = {.max_nodes = static_cast<uint32_t>(sum_of_largest(sizes, q_)), .max_entries = sum_of_largest(entries, q_)};
+  in_loss_ = Buffer<uint8_t>(data.num_nodes());
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    in_loss_[v] = data.role(v) == Role::kTrain && data.labels.present() &&
+                  (data.labels.multi_label() || data.labels.class_of(v) >= 0);
+}
+
+uint32_t ClusterBatches::batches_per_epoch() const { return (layout_.num_clusters() + q_ - 1) / q_; }
+
+std::unique_ptr<BatchStorage> ClusterBatches::make_storage() const { return std::make_unique<Storage>(*this); }
+
+void ClusterBatches::prepare(uint32_t epoch, uint32_t index, BatchStorage& storage_of_any_kind) const {
+  CGCN_CHECK(index < batches_per_epoch());
+  auto& storage = static_cast<Storage&>(storage_of_any_kind);
+  choose_clusters(epoch, index, storage);
+  list_nodes(storage);
+  extract_block(storage);
+  normalise_block(storage);
+  transpose_block(storage);
+  Batch& batch = storage.batch;
+  batch.epoch = epoch;
+  batch.index = index;
+  batch.inputs = {storage.nodes.data(), storage.num_nodes};
+  batch.blocks = {&storage.block, 1};
+  batch.num_outputs = storage.num_nodes;
+}
+
+void ClusterBatches::choose_clusters(uint32_t epoch, uint32_t index, Storage& storage) const {
+  const uint32_t p = layout_.num_clusters();
+  const uint32_t first = options_.draw == ClusterDraw::kPermutation ? index * q_ : 0;
+  if (options_.draw == ClusterDraw::kPermutation) {
+    if (storage.order_epoch != epoch) {
+      shuffle_clusters(storage.order, options_.seed, epoch);
+      storage.order_epoch = epoch;
+    }
+  } else {  // the first q of a permutation that is not carried further
+    std::iota(storage.order.begin(), storage.order.end(), 0u);
+    Random random(options_.seed, Purpose::kBatchOrder, epoch, index, 1);
+    for (uint32_t i = 0; i < q_; ++i) std::swap(storage.order[i], storage.order[i + random.below(p - i)]);
+  }
+  storage.num_chosen = std::min(q_, p - first);
+  std::copy_n(storage.order.begin() + first, storage.num_chosen, storage.chosen.begin());
+  std::sort(storage.chosen.begin(), storage.chosen.begin() + storage.num_chosen);
+}
+
+void ClusterBatches::list_nodes(Storage& storage) const {
+  uint32_t rows = 0, in_loss = 0;
+  for (uint32_t i = 0; i < storage.num_chosen; ++i) {
+    const uint32_t c = storage.chosen[i];
+    storage.shift[c] = rows;
+    for (NodeId v = layout_.cluster_offsets[c]; v < layout_.cluster_offsets[size_t{c} + 1]; ++v) {
+      if (in_loss_[v] != 0) storage.loss_rows[in_loss++] = rows;
+      storage.nodes[rows++] = v;
+    }
+  }
+  storage.num_nodes = rows;
+  storage.batch.loss_rows = {storage.loss_rows.data(), in_loss};
+}
+
+// A_BB with a place on the diagonal where the normalisation has one. Values are the weights, the diagonal's a_ii.
+void ClusterBatches::extract_block(Storage& storage) const {
+  const CsrGraph& graph = layout_.data.graph;
+  const bool has_diagonal = options_.normalisation.has_diagonal();
+  MatrixStorage& block = storage.forward;
+  uint64_t entry = 0;
+  block.offsets[0] = 0;
+  for (uint32_t i = 0; i < storage.num_nodes; ++i) {
+    const NodeId v = storage.nodes[i];
+    bool diagonal_due = has_diagonal;
+    double degree = 0;
+    const auto put = [&](uint32_t column, float value) {
+      block.columns[entry] = column;
+      block.values[entry++] = value;
+    };
+    for (EdgeOffset e = graph.offsets()[v]; e < graph.offsets()[size_t{v} + 1]; ++e) {
+      const NodeId u = graph.targets()[e];
+      const uint32_t cluster = cluster_of_[u];
+      if (storage.shift[cluster] == kNotChosen) continue;
+      const float weight = graph.weighted() ? graph.weights()[e] : 1.0f;
+      if (diagonal_due && u >= v) {
+        if (u > v) put(i, 0);
+        diagonal_due = false;
+      }
+      put(storage.shift[cluster] + (u - layout_.cluster_offsets[cluster]), weight);
+      degree += weight;
+    }
+    if (diagonal_due) put(i, 0);
+    block.offsets[size_t{i} + 1] = entry;
+    storage.scales[i] = options_.normalisation.scale(degree);
+  }
+  for (uint32_t i = 0; i < storage.num_chosen; ++i) storage.shift[storage.chosen[i]] = kNotChosen;
+}
+
+void ClusterBatches::normalise_block(Storage& storage) const {
+  const Normalisation& normalisation = options_.normalisation;
+  if (normalisation.kind == NormalisationKind::kSum) return;
+  const bool symmetric_graph = !layout_.data.graph.directed();
+  const bool own_backward = symmetric_graph && !normalisation.keeps_symmetry();
+  MatrixStorage& block = storage.forward;
+  const float* scales = storage.scales.data();
+  for (uint32_t i = 0; i < storage.num_nodes; ++i)
+    for (uint64_t e = block.offsets[i]; e < block.offsets[size_t{i} + 1]; ++e) {
+      const uint32_t j = block.columns[e];
+      const float weight = block.values[e];
+      float value = 0, reverse = 0;  // N_ij and N_ji
+      if (i == j) {
+        value = reverse = normalisation.diagonal(scales[i], weight);
+      } else {
+        value = normalisation.scales_columns() ? weight * (scales[i] * scales[j]) : scales[i] * weight;
+        reverse = scales[j] * weight;
+      }
+      block.values[e] = value;
+      if (own_backward) storage.backward.values[e] = reverse;
+    }
+}
+
+// Nothing to do where the graph is symmetric: then the transpose has the same places, and its values are known already.
+void ClusterBatches::transpose_block(Storage& storage) const {
+  const uint32_t n = storage.num_nodes;
+  storage.block.forward = storage.forward.view(n);
+  if (!layout_.data.graph.directed()) {
+    storage.block.backward = storage.block.forward;
+    if (!options_.normalisation.keeps_symmetry()) storage.block.backward.values = storage.backward.values.data();
+    return;
+  }
+  const MatrixStorage& from = storage.forward;
+  MatrixStorage& to = storage.backward;
+  std::fill_n(to.offsets.begin(), n + 1, 0);
+  const uint64_t entries = from.offsets[n];
+  // Counted two places ahead, so that filling moves every offset to where it belongs.
+  for (uint64_t e = 0; e < entries; ++e)
+    if (from.columns[e] + 2 <= n) ++to.offsets[from.columns[e] + 2];
+  std::partial_sum(to.offsets.begin(), to.offsets.begin() + n + 1, to.offsets.begin());
+  for (uint32_t i = 0; i < n; ++i)
+    for (uint64_t e = from.offsets[i]; e < from.offsets[size_t{i} + 1]; ++e) {
+      const uint64_t slot = to.offsets[size_t{from.columns[e]} + 1]++;
+      to.columns[slot] = i;
+      to.values[slot] = from.values[e];
+    }
+  storage.block.backward = to.view(n);
+}
+
+}  // namespace cgcn

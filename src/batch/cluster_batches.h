@@ -1,0 +1,51 @@
+// The batches of Algorithm 1: q clusters at a time, with the links between them restored.
+//
+// An epoch permutes the clusters and cuts groups of q, the last one smaller where q does not divide p; or every batch
+// draws its own q. The block is N(A_BB): the links among the batch's nodes, normalised on the degrees within the batch.
+// Nodes of a batch lie in the order of the layout, so that a batch is at most q contiguous ranges of every array.
+#pragma once
+
+#include <vector>
+
+#include "batch/batch.h"
+#include "common/buffer.h"
+#include "graph/normalisation.h"
+#include "partition/partition.h"
+
+namespace cgcn {
+
+enum class ClusterDraw { kPermutation, kIndependent };
+
+struct ClusterBatchOptions {
+  uint32_t clusters_per_batch = 1;  // q; at most p are used
+  ClusterDraw draw = ClusterDraw::kPermutation;
+  Normalisation normalisation;
+  uint64_t seed = 1;
+};
+
+class ClusterBatches final : public BatchSource {
+ public:
+  ClusterBatches(ClusterLayout layout, const ClusterBatchOptions& options);
+
+  uint32_t batches_per_epoch() const override;
+  BatchLimits limits() const override { return limits_; }
+  std::unique_ptr<BatchStorage> make_storage() const override;
+  void prepare(uint32_t epoch, uint32_t index, BatchStorage& storage) const override;
+
+ private:
+  class Storage;
+  void choose_clusters(uint32_t epoch, uint32_t index, Storage& storage) const;
+  void list_nodes(Storage& storage) const;
+  void extract_block(Storage& storage) const;
+  void normalise_block(Storage& storage) const;
+  void transpose_block(Storage& storage) const;
+
+  ClusterLayout layout_;
+  ClusterBatchOptions options_;
+  uint32_t q_;
+  BatchLimits limits_;
+  Buffer<uint32_t> cluster_of_;  // row → cluster
+  Buffer<uint8_t> in_loss_;      // row → whether it is trained on: a training node whose label is known
+};
+
+}  // namespace cgcn

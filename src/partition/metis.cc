@@ -1,0 +1,151 @@
+#include "partition/metis.h"
+
+#include <fcntl.h>
+#include <metis.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "common/interrupt.h"
+#include "common/memory.h"
+#include "common/progress.h"
+#include "common/random.h"
+#include "common/timer.h"
+
+namespace cgcn {
+namespace {
+
+static_assert(sizeof(idx_t) == sizeof(int32_t), "this file is written for METIS with 32-bit indices, as Debian has it");
+static_assert(sizeof(real_t) == sizeof(float));
+
+constexpr uint64_t kMetisLimit = INT32_MAX;
+
+// What the child leaves for the parent: METIS's return code (0: never returned) and the cluster of every node.
+class SharedResult {
+ public:
+  explicit SharedResult(size_t nodes) : bytes_(sizeof(int32_t) * (nodes + 1)) {
+    void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    values_ = static_cast<int32_t*>(memory);
+  }
+  ~SharedResult() { ::munmap(values_, bytes_); }
+  SharedResult(const SharedResult&) = delete;
+  SharedResult& operator=(const SharedResult&) = delete;
+
+  int32_t& return_code() { return values_[0]; }
+  int32_t* clusters() { return values_ + 1; }
+
+ private:
+  size_t bytes_;
+  int32_t* values_;
+};
+
+int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions& options, idx_t* clusters) {
+  idx_t settings[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(settings);
+  settings[METIS_OPTION_NUMBERING] = 0;
+  settings[METIS_OPTION_SEED] = static_cast<idx_t>(Random(options.seed, Purpose::kPartition).next() >> 1);
+  settings[METIS_OPTION_OBJTYPE] =
+      options.objective == PartitionObjective::kVolume ? METIS_OBJTYPE_VOL : METIS_OBJTYPE_CUT;
+  idx_t nodes = graph.num_nodes(), constraints = graph.num_constraints, cut = 0;
+  // METIS takes plain pointers and leaves what they point to alone.
+  const auto pointer = [](const Buffer<int32_t>& values) { return const_cast<idx_t*>(values.data()); };
+  real_t imbalance[2] = {options.imbalance, options.imbalance};
+  const auto partition =
+      options.method == PartitionMethod::kMetisRecursive ? METIS_PartGraphRecursive : METIS_PartGraphKway;
+  return partition(&nodes, &constraints, pointer(graph.offsets), pointer(graph.targets), pointer(graph.node_weights),
+                   nullptr, pointer(graph.edge_weights), &parts, nullptr, imbalance, settings, &cut, clusters);
+}
+
+[[noreturn]] void run_child(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
+                            SharedResult& result) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed takes its child along
+  for (const int signal : {SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, SIG_DFL);
+  std::signal(SIGINT, SIG_IGN);  // Ctrl-C reaches the whole group: the parent decides
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  const int nowhere = ::open("/dev/null", O_WRONLY);
+  ::dup2(nowhere, STDOUT_FILENO);
+  ::dup2(nowhere, STDERR_FILENO);
+  result.return_code() = call_metis(graph, static_cast<idx_t>(parts), options, result.clusters());
+  ::_exit(0);
+}
+
+// Waits for the child, looking for an interrupt all the while. Returns its wait status.
+int wait_for(pid_t child, rusage& usage) {
+  int status = 0;
+  for (long pause = 200'000;; pause = std::min(2 * pause, 20'000'000L)) {
+    const pid_t ended = ::wait4(child, &status, WNOHANG, &usage);
+    if (ended == child) return status;
+    if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
+    if (interrupted()) {
+      ::kill(child, SIGKILL);
+      while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+      }
+      throw Interrupted("interrupted: partitioning was stopped, nothing was written");
+    }
+    const timespec interval{0, pause};
+    ::nanosleep(&interval, nullptr);
+  }
+}
+
+constexpr const char* kOtherWays = "fewer parts, another --seed, --method metis-recursive or --method random";
+
+void check_outcome(int status, int32_t return_code, uint64_t peak_rss) {
+  const std::string memory = format_bytes(peak_rss);
+  if (WIFSIGNALED(status)) {
+    if (WTERMSIG(status) == SIGKILL)
+      throw Error(fmt::format("METIS was killed at {} of memory; most likely there is no more", memory), {},
+                  "a machine with more memory, or --method random");
+    throw Error(fmt::format("METIS crashed ({})", strsignal(WTERMSIG(status))), {}, kOtherWays);
+  }
+  if (return_code == METIS_ERROR_MEMORY)
+    throw Error(fmt::format("METIS could not get the memory it needs (it had {})", memory), {},
+                "a machine with more memory, or --method random");
+  if (return_code != METIS_OK || WEXITSTATUS(status) != 0)
+    throw Error(fmt::format("METIS failed (return code {})", return_code), {}, kOtherWays);
+}
+
+}  // namespace
+
+void check_metis_size(uint64_t nodes, uint64_t entries) {
+  if (nodes >= kMetisLimit || entries > kMetisLimit)
+    throw Error(
+        fmt::format("the graph is too large for METIS: {} nodes and {} adjacency entries, and it counts to {} with "
+                    "the 32-bit indices that it is built with",
+                    format_count(nodes), format_count(entries), format_count(kMetisLimit)),
+        {}, "--method random, or a partition made elsewhere with --from FILE");
+}
+
+MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options) {
+  const auto nodes = static_cast<size_t>(graph.num_nodes());
+  CGCN_CHECK(parts >= 2 && parts <= nodes);
+  const Progress progress("METIS");
+  const Timer timer;
+  SharedResult result(nodes);
+  const pid_t child = ::fork();
+  if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
+  if (child == 0) run_child(graph, parts, options, result);
+  rusage usage{};
+  const int status = wait_for(child, usage);
+  MetisRun run{.clusters = Buffer<uint32_t>(nodes),
+               .seconds = timer.seconds(),
+               .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024};
+  check_outcome(status, result.return_code(), run.peak_rss);
+  for (size_t v = 0; v < nodes; ++v) {
+    const int32_t cluster = result.clusters()[v];
+    if (cluster < 0 || static_cast<uint32_t>(cluster) >= parts)
+      throw Error(fmt::format("METIS gave a node cluster {} of {}", cluster, parts), {}, kOtherWays);
+    run.clusters[v] = static_cast<uint32_t>(cluster);
+  }
+  return run;
+}
+
+}  // namespace cgcn

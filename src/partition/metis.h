@@ -1,0 +1,43 @@
+// METIS, kept at arm's length.
+//
+// It runs in a child process of its own: an interrupt can end it at any moment (the library has no way to), a crash or
+// its own printing never reaches the user, the signal handlers that it installs stay away from ours, and its memory,
+// several times the graph's, is given back whole. The graph is passed by copy-on-write, the result by shared memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "common/buffer.h"
+#include "graph/csr_graph.h"
+#include "partition/partition.h"
+
+namespace cgcn {
+
+// What METIS is given: symmetric, without loops, 32-bit indices.
+struct MetisGraph {
+  Buffer<int32_t> offsets;  // n + 1
+  Buffer<int32_t> targets;
+  Buffer<int32_t> edge_weights;  // empty, or one per target: all ≥ 1, their sum below 2³¹
+  Buffer<int32_t> node_weights;  // empty, or num_constraints per node
+  int32_t num_constraints = 1;
+
+  int32_t num_nodes() const { return static_cast<int32_t>(offsets.size()) - 1; }
+};
+
+// Throws Error where nodes or adjacency entries are more than METIS can count.
+void check_metis_size(uint64_t nodes, uint64_t entries);
+
+// The graph among `nodes` (rising ids), symmetrised where directed, loops dropped, weights scaled to whole numbers.
+MetisGraph make_metis_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights);
+
+struct MetisRun {
+  Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts
+  double seconds = 0;
+  uint64_t peak_rss = 0;  // of the child
+};
+
+// parts is from 2 to the number of nodes. Throws Error with METIS's reason, or Interrupted.
+MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options);
+
+}  // namespace cgcn

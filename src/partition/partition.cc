@@ -1,0 +1,162 @@
+#include "partition/partition.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/progress.h"
+#include "common/random.h"
+#include "partition/assignment.h"
+#include "partition/layout.h"
+
+namespace cgcn {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kNodesPerCluster = 1000;  // where the number of parts is left to us
+
+// A method with its settings, as it is recorded: what does not matter to the method is left out, so that it cannot tell
+// two equal partitions apart.
+json describe(const PartitionOptions& options, uint32_t parts, const std::string& file_digest) {
+  PartitionOptions named = options;
+  OptionList list;
+  named.list_options(list);
+  const json all = list.to_json();
+  json kept = {{"method", all.at("method")}, {"transductive", all.at("transductive")}};
+  if (options.method == PartitionMethod::kFile) {
+    kept["clusters"] = file_digest;
+    return kept;
+  }
+  kept["parts"] = parts;
+  kept["seed"] = all.at("partition-seed");
+  if (options.method != PartitionMethod::kRandom)
+    for (const char* name : {"objective", "imbalance", "node-weights"}) kept[name] = all.at(name);
+  return kept;
+}
+
+// "metis-50-1f2e3d4c": readable, and another one for every other setting.
+std::string default_name(const json& description) {
+  const std::string text = description.dump();
+  const std::string parts =
+      description.contains("parts") ? fmt::format("-{}", description["parts"].get<uint32_t>()) : "";
+  return fmt::format("{}{}-{}", description["method"].get<std::string>(), parts,
+                     hex64(checksum(text.data(), text.size())).substr(0, 8));
+}
+
+// What a partition was made from. The layout copies all of it, so that a change of any makes it stale.
+json describe_source(const Store& store) {
+  json source = {{"graph", store.meta().at("graph_hash")}, {"content", store.meta().at("content_hash")}};
+  for (const auto& [name, array] : store.meta().at("arrays").items())
+    if (name.starts_with("node_ids")) source[name] = array.at("checksum");
+  return source;
+}
+
+void check_options(const PartitionOptions& options) {
+  if (options.method == PartitionMethod::kFile && options.from.empty())
+    throw Error("needs the file with the clusters", "--method file", "--from FILE");
+  if (options.method != PartitionMethod::kFile && !options.from.empty())
+    throw Error("is for --method file alone", "--from");
+  if (options.method == PartitionMethod::kMetisRecursive && options.objective == PartitionObjective::kVolume)
+    throw Error("is not something that METIS's recursive method can minimise", "--objective volume", "--method metis");
+  if (options.name.find('/') != std::string::npos || options.name.starts_with('.'))
+    throw Error("is a plain name, without '/' and not beginning with a dot", "--name");
+}
+
+// The one that is there, or an Error that says why it is not the one meant.
+Store open_existing(const fs::path& path, const json& description, const json& source) {
+  Store partition(path);
+  const std::string where = path.string();
+  const std::string remedy = "remove that folder, or choose another --name";
+  if (!partition.extra().contains("partition")) throw Error("is a graph store, but not a partition", where, remedy);
+  const json& made = partition.extra().at("partition");
+  if (made.at("source").at("graph") != source.at("graph"))
+    throw Error("the partition was made for another graph", where, remedy);
+  if (made.at("source") != source)
+    throw Error("the partition is stale: the store's features, labels, split or ids have changed since", where, remedy);
+  if (made.at("options") != description)
+    throw Error(fmt::format("the partition was made with other options: {}", made.at("options").dump()), where, remedy);
+  return partition;
+}
+
+void check_disk_space(const Store& store) {
+  const uint64_t needed = store.bytes_on_disk() + (uint64_t{1} << 20), found = free_disk_space(store.path());
+  if (found < needed)
+    throw Error(
+        fmt::format("a partition may take {} of disk space; {} are free", format_bytes(needed), format_bytes(found)),
+        store.path().string(), "free some disk space");
+}
+
+}  // namespace
+
+void PartitionOptions::list_options(OptionList& list) {
+  list.begin_group("Partition");
+  list.add("parts", &parts, "clusters p; 0: one for about a thousand nodes").range(0, 4e9).value("P");
+  list.add_choice("method", &method,
+                  {{"metis", PartitionMethod::kMetis},
+                   {"metis-recursive", PartitionMethod::kMetisRecursive},
+                   {"random", PartitionMethod::kRandom},
+                   {"file", PartitionMethod::kFile}},
+                  "how nodes are put into clusters");
+  list.add("from", &from, "with --method file: a cluster number for each node, .npy or text").value("FILE");
+  list.add_choice("objective", &objective, {{"cut", PartitionObjective::kCut}, {"volume", PartitionObjective::kVolume}},
+                  "what METIS minimises: links cut, or communication volume");
+  list.add("imbalance", &imbalance, "METIS: the largest cluster over the mean").range(1.001, 1000);
+  list.add_choice(
+      "node-weights", &node_weights,
+      {{"uniform", NodeWeights::kUniform}, {"labelled", NodeWeights::kLabelled}, {"degree", NodeWeights::kDegree}},
+      "METIS: what clusters are to have alike: nodes, labelled nodes as well, or links");
+  list.add("transductive", &transductive, "partition all nodes, not only the training nodes");
+  list.add("partition-seed", &seed, "seed of the partition");
+  list.add("partition-name", &name, "its folder under STORE/partitions; made from the options where not given")
+      .value("NAME");
+}
+
+void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch) {
+  std::iota(clusters.begin(), clusters.end(), 0u);
+  Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);
+}
+
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& options) {
+  check_options(options);
+  PartitionResult result;
+  const Dataset data = store.dataset();
+  const std::vector<NodeId> nodes = chosen_nodes(data, options);
+  const auto count = static_cast<uint32_t>(nodes.size());
+  uint32_t parts = options.parts > 0 ? options.parts : std::max(1u, (count + kNodesPerCluster / 2) / kNodesPerCluster);
+  if (parts > count) {
+    log::note("{} parts were asked for and there are {} nodes: every node is a cluster of its own", format_count(parts),
+              format_count(count));
+    parts = count;
+  }
+  Buffer<uint32_t> numbers;
+  std::string file_digest;
+  if (options.method == PartitionMethod::kFile) {
+    numbers = read_partition_file(options.from, data.num_nodes());
+    file_digest = hex64(checksum(numbers.data(), numbers.size() * sizeof(uint32_t)));
+  }
+  const json description = describe(options, parts, file_digest), source = describe_source(store);
+  const fs::path path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    result.layout = open_layout(open_existing(path, description, source));
+    result.reused = true;
+    return result;
+  }
+  check_disk_space(store);
+  const Assignment assignment = options.method == PartitionMethod::kFile
+                                    ? assign_from_file(numbers, nodes)
+                                    : assign_clusters(data, nodes, parts, options, result);
+  const Timer timer;
+  StoreWriter writer(path, StagedDirectory::Existing::kRefuse);
+  write_layout(store, nodes, assignment, writer);
+  writer.set_extra("partition", {{"source", source}, {"options", description}});
+  writer.finish(data.name);
+  result.times.add("layout", timer.seconds());
+  result.layout = open_layout(Store(path, Verify::kShapesOnly));
+  return result;
+}
+
+}  // namespace cgcn
