@@ -26,6 +26,8 @@ struct DropoutMask {
   bool empty() const { return bits == nullptr; }
   uint8_t* row(size_t r) const { return bits + r * row_bytes; }
   static size_t bytes_for(size_t columns) { return (columns + 63) / 64 * 8; }
+  // Kernels may load eight bytes from any byte of a row.
+  static size_t buffer_bytes(size_t rows, size_t columns) { return rows * bytes_for(columns) + 8; }
   bool keeps(size_t r, size_t c) const { return empty() || ((row(r)[c / 8] >> (c % 8)) & 1) != 0; }
 };
 

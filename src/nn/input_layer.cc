@@ -90,7 +90,7 @@ void SparseInput::gather(const Layer& layer, const Step& step, const FeatureMatr
     offsets_[r + 1] = offsets_[r] + row_entries(aggregated, inputs[r]) + (layer.concat ? row_entries(x, inputs[r]) : 0);
   columns_.reserve_discarding(offsets_[n]);
   values_.reserve_discarding(offsets_[n]);
-  bits_.reserve_discarding(offsets_[n] / 8 + 8 * (n + 1));
+  bits_.reserve_discarding(offsets_[n] / 8 + 8 * (n + 2));
   parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       const size_t first = offsets_[r], entries = offsets_[r + 1] - first;

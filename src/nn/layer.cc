@@ -80,8 +80,9 @@ void LayerMemory::reserve(const Layer& layer, size_t rows, bool dropout, bool sp
   if (sparse) return;
   input.reserve_discarding(rows * layer.fan_in());
   if (dropout) {
-    aggregated_bits.reserve_discarding(rows * kernels::DropoutMask::bytes_for(layer.in));
-    if (layer.concat) own_bits.reserve_discarding(rows * kernels::DropoutMask::bytes_for(layer.in));
+    const size_t bytes = kernels::DropoutMask::buffer_bytes(rows, layer.in);
+    aggregated_bits.reserve_discarding(bytes);
+    if (layer.concat) own_bits.reserve_discarding(bytes);
   }
 }
 

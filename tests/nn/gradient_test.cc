@@ -104,7 +104,8 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   for (const Parameter& p : model.parameters()) {
     auto& values = reference.weights[p.name];
     double largest = 0, worst = 0;
-    for (uint64_t i = 0; i < p.size(); ++i) {
+    const uint64_t stride = p.size() / 100 + 1;  // about a hundred places of a large matrix
+    for (uint64_t i = 0; i < p.size(); i += stride) {
       constexpr double kStep = 1e-6;
       const double kept = values[i];
       values[i] = kept + kStep;

@@ -1,0 +1,81 @@
+// A row of the result is summed in registers, a strip of columns at a time. The strip is the outer loop: a strip of the
+// source (a thousand rows of 512 bytes) stays in the second-level cache while its rows are read again and again.
+#include "kernels/spmm.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/spmm.cc"
+#include "hwy/foreach_target.h"
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cgcn::kernels::HWY_NAMESPACE {
+
+// One row, columns c … c + kVectors·lanes; where rest > 0 there is one vector and only `rest` of its lanes count.
+template <int kVectors, bool kTail>
+HWY_INLINE void aggregate_strip(const SparseView& a, ConstMatrix source, size_t r, size_t c, size_t rest,
+                                ConstMatrix initial, const DropoutMask& mask, Matrix out) {
+  const FloatTag d;
+  const size_t lanes = hn::Lanes(d);
+  const auto load = [&](const float* from) HWY_ATTR {
+    if constexpr (kTail) return load_first(d, from, rest);
+    return hn::LoadU(d, from);
+  };
+  FloatVector sums[kVectors];
+  const float* first = r < initial.rows ? initial.row(r) + c : nullptr;
+  for (int k = 0; k < kVectors; ++k) sums[k] = first != nullptr ? load(first + k * lanes) : hn::Zero(d);
+  const float* base = source.data + c;
+  const uint64_t end = a.offsets[r + 1];
+  for (uint64_t i = a.offsets[r]; i < end; ++i) {
+    const float* row = base + a.column_indices[i] * source.stride;
+    const FloatVector weight = hn::Set(d, a.values[i]);
+    for (int k = 0; k < kVectors; ++k) sums[k] = hn::MulAdd(weight, load(row + k * lanes), sums[k]);
+  }
+  float* to = out.row(r) + c;
+  for (int k = 0; k < kVectors; ++k) {
+    FloatVector sum = sums[k];
+    if (!mask.empty())
+      sum = hn::IfThenElseZero(bits_at(d, mask.row(r), c + k * lanes), hn::Mul(sum, hn::Set(d, mask.scale)));
+    if constexpr (kTail)
+      store_first(sum, d, to, rest);
+    else
+      hn::StoreU(sum, d, to + k * lanes);
+  }
+}
+
+template <int kVectors, bool kTail = false>
+size_t aggregate_strips(const SparseView& a, ConstMatrix source, RowRange rows, size_t c, size_t width,
+                        ConstMatrix initial, const DropoutMask& mask, Matrix out) {
+  const size_t strip = kTail ? width - c : kVectors * hn::Lanes(FloatTag());
+  while (c + strip <= width && c < width) {
+    for (size_t r = rows.begin; r < rows.end; ++r)
+      aggregate_strip<kVectors, kTail>(a, source, r, c, strip, initial, mask, out);
+    c += strip;
+  }
+  return c;
+}
+
+void aggregate_rows(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
+                    const DropoutMask& mask, Matrix out) {
+  const size_t width = out.columns;
+  size_t c = aggregate_strips<8>(a, source, rows, 0, width, initial, mask, out);
+  c = aggregate_strips<4>(a, source, rows, c, width, initial, mask, out);
+  c = aggregate_strips<2>(a, source, rows, c, width, initial, mask, out);
+  c = aggregate_strips<1>(a, source, rows, c, width, initial, mask, out);
+  aggregate_strips<1, true>(a, source, rows, c, width, initial, mask, out);
+}
+
+}  // namespace cgcn::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cgcn::kernels {
+
+HWY_EXPORT(aggregate_rows);
+
+void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial, const DropoutMask& mask,
+               Matrix out) {
+  HWY_DYNAMIC_DISPATCH(aggregate_rows)(a, source, rows, initial, mask, out);
+}
+
+}  // namespace cgcn::kernels
+#endif
