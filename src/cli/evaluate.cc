@@ -1,0 +1,129 @@
+// clustergcn evaluate: how well a trained model does, on its own graph or another.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "common/progress.h"
+#include "train/predictor.h"
+
+namespace cgcn {
+namespace {
+
+constexpr uint32_t kShownClasses = 20;    // more: the table shows the most frequent ones
+constexpr uint32_t kShownConfusion = 16;  // more: the matrix is left to --json
+
+struct EvaluateCommand {
+  CommonOptions common;
+  EvaluationOptions options;
+  OptionList list;
+  std::string run, store;
+
+  void run_command();
+};
+
+struct Part {
+  const char* name;
+  const Tally& tally;
+};
+
+void print_scores(const std::vector<Part>& parts) {
+  fmt::print("{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "", "nodes", "micro F1", "macro F1", "accuracy", "loss");
+  for (const auto& [name, tally] : parts) {
+    const Scores s = tally.scores();
+    if (s.nodes == 0) continue;
+    fmt::print("{:<12}{:>12}{:>8.2f} %{:>8.2f} %{:>8.2f} %{:>10.4f}\n", name, format_count(s.nodes), 100 * s.micro_f1,
+               100 * s.macro_f1, 100 * s.accuracy, s.loss);
+  }
+}
+
+void print_classes(const Tally& tally, const Predictor& predictor) {
+  std::vector<uint32_t> order(tally.num_classes());
+  for (uint32_t c = 0; c < order.size(); ++c) order[c] = c;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return tally.classes()[a].support() > tally.classes()[b].support(); });
+  const size_t shown = std::min<size_t>(order.size(), kShownClasses);
+  size_t width = 5;
+  for (size_t i = 0; i < shown; ++i) width = std::max(width, predictor.class_name(order[i]).size());
+  fmt::print("\n{:<{}}{:>12}{:>11}{:>10}{:>10}\n", "class", width, "nodes", "precision", "recall", "F1");
+  for (size_t i = 0; i < shown; ++i) {
+    const ClassCounts& counts = tally.classes()[order[i]];
+    fmt::print("{:<{}}{:>12}{:>9.2f} %{:>8.2f} %{:>8.2f} %\n", predictor.class_name(order[i]), width,
+               format_count(counts.support()), 100 * counts.precision(), 100 * counts.recall(), 100 * counts.f1());
+  }
+  if (shown < order.size())
+    fmt::print("… and {} classes with fewer nodes (--json has them all)\n", order.size() - shown);
+}
+
+void print_confusion(const Tally& tally, const Predictor& predictor) {
+  const uint32_t classes = tally.num_classes();
+  if (tally.confusion().empty() || classes > kShownConfusion) return;
+  size_t width = 8, label_width = 15;
+  for (uint32_t c = 0; c < classes; ++c) {
+    width = std::max(width, predictor.class_name(c).size() + 1);
+    label_width = std::max(label_width, predictor.class_name(c).size());
+  }
+  fmt::print("\n{:<{}}", "label\\prediction", label_width + 1);
+  for (uint32_t c = 0; c < classes; ++c) fmt::print("{:>{}}", predictor.class_name(c), width);
+  fmt::print("\n");
+  for (uint32_t row = 0; row < classes; ++row) {
+    fmt::print("{:<{}}", predictor.class_name(row), label_width + 1);
+    for (uint32_t c = 0; c < classes; ++c)
+      fmt::print("{:>{}}", format_count(tally.confusion()[size_t{row} * classes + c]), width);
+    fmt::print("\n");
+  }
+}
+
+nlohmann::json to_json(const Tally& tally, const Predictor& predictor) {
+  nlohmann::json json = tally.scores();
+  for (uint32_t c = 0; c < tally.num_classes(); ++c) {
+    const ClassCounts& counts = tally.classes()[c];
+    json["classes"].push_back({{"class", predictor.class_name(c)},
+                               {"nodes", counts.support()},
+                               {"precision", counts.precision()},
+                               {"recall", counts.recall()},
+                               {"f1", counts.f1()}});
+  }
+  for (size_t row = 0; row * tally.num_classes() < tally.confusion().size(); ++row) {
+    const auto begin = tally.confusion().begin() + static_cast<std::ptrdiff_t>(row * tally.num_classes());
+    json["confusion"].push_back(std::vector<uint64_t>(begin, begin + tally.num_classes()));
+  }
+  return json;
+}
+
+void EvaluateCommand::run_command() {
+  apply_common_options(common);
+  Predictor predictor(run, store);
+  const Evaluation evaluation = predictor.evaluate(options);
+  const std::vector<Part> parts = {
+      {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
+  if (common.json) {
+    nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
+    for (const auto& [name, tally] : parts) result[name] = to_json(tally, predictor);
+    fmt::print("{}\n", result.dump(2));
+    return;
+  }
+  print_scores(parts);
+  for (const auto& [name, tally] : parts) {
+    if (tally.scores().nodes == 0) continue;
+    print_classes(tally, predictor);  // of the first part that has nodes: test, else validation, else train
+    print_confusion(tally, predictor);
+    break;
+  }
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& program) {
+  auto state = std::make_shared<EvaluateCommand>();
+  CLI::App* command = program.add_subcommand("evaluate", "Score a trained model, on its own graph or another");
+  command->add_option("run", state->run, "the run directory, or a checkpoint in it")->required();
+  command->add_option("store", state->store, "the graph store; the one it was trained on where not given");
+  state->options.list_options(state->list);
+  state->common.list_options(state->list);
+  bind_options(*command, state->list);
+  command->callback([state] { state->run_command(); });
+}
+
+}  // namespace cgcn

@@ -1,0 +1,118 @@
+#include "train/checkpoint.h"
+
+#include "common/error.h"
+#include "train/safetensors.h"
+
+namespace cgcn {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelShape, input_columns, sparse_input, num_classes, multi_label)
+
+namespace {
+
+constexpr int kVersion = 1;
+constexpr const char* kMetadataKey = "clustergcn";
+
+std::vector<uint64_t> shape_of(const Parameter& parameter) {
+  if (parameter.rows == 1) return {parameter.columns};
+  return {parameter.rows, parameter.columns};
+}
+
+template <class T>
+std::span<T> part_of(std::span<T> flat, const Parameter& parameter) {
+  return flat.subspan(parameter.offset, parameter.size());
+}
+
+void check_shape(const SafetensorsFile& file, const std::string& name, const Parameter& parameter) {
+  if (file.shape(name) != shape_of(parameter))
+    throw Error(fmt::format("'{}' has the shape {} where {} is expected", name, fmt::join(file.shape(name), " × "),
+                            fmt::join(shape_of(parameter), " × ")),
+                file.path().string());
+}
+
+}  // namespace
+
+void save_model(const fs::path& file, RunOptions options, const Model& model, std::span<const float> values,
+                const ColumnScaling& scaling, const TrainedOn& trained_on, const TrainingState& state,
+                const std::string& optimiser_file) {
+  SafetensorsWriter writer;
+  for (const Parameter& parameter : model.parameters())
+    writer.add<float>(parameter.name, shape_of(parameter), part_of(values, parameter));
+  if (!scaling.empty()) {
+    writer.add<float>("input.mean", {scaling.mean.size()}, scaling.mean);
+    writer.add<float>("input.scale", {scaling.scale.size()}, scaling.scale);
+  }
+  OptionList list;
+  options.list_options(list);
+  const nlohmann::json description = {{"version", kVersion},    {"options", list.to_json()},
+                                      {"shape", model.shape()}, {"trained_on", trained_on},
+                                      {"state", state},         {"optimiser", optimiser_file}};
+  writer.set_metadata({{"format", "pt"}, {kMetadataKey, description.dump()}});
+  writer.write(file);
+}
+
+SavedModel load_model(const fs::path& file) {
+  const SafetensorsFile tensors(file);
+  SavedModel saved;
+  try {
+    const nlohmann::json description = nlohmann::json::parse(tensors.metadata(kMetadataKey));
+    if (const int version = description.at("version"); version != kVersion)
+      throw Error(fmt::format("is of version {}, this program reads version {}", version, kVersion), file.string());
+    OptionList list;
+    saved.options.list_options(list);
+    list.from_json(description.at("options"), file.string());
+    saved.shape = description.at("shape").get<ModelShape>();
+    saved.trained_on = description.at("trained_on").get<TrainedOn>();
+    saved.state = description.at("state").get<TrainingState>();
+    saved.optimiser_file = description.at("optimiser").get<std::string>();
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(fmt::format("its description is damaged: {}", problem.what()), file.string());
+  }
+  if (tensors.contains("input.mean")) {
+    const auto mean = tensors.values<float>("input.mean"), scale = tensors.values<float>("input.scale");
+    if (mean.size() != saved.shape.input_columns || scale.size() != mean.size())
+      throw Error("the scaling of its input has another width than its features", file.string());
+    saved.scaling = {{mean.begin(), mean.end()}, {scale.begin(), scale.end()}};
+  }
+  saved.model.emplace(saved.options.model, saved.shape, saved.options.train.seed);
+  for (const Parameter& parameter : saved.model->parameters()) {
+    check_shape(tensors, parameter.name, parameter);
+    tensors.copy<float>(parameter.name, part_of(saved.model->values(), parameter));
+  }
+  return saved;
+}
+
+void save_optimiser(const fs::path& file, const Model& model, const Adam& adam) {
+  SafetensorsWriter writer;
+  const uint64_t steps = adam.steps();
+  writer.add<uint64_t>("steps", {1}, {&steps, 1});
+  for (const Parameter& parameter : model.parameters()) {
+    writer.add<float>(parameter.name + ".mean", shape_of(parameter), part_of(adam.first_moments(), parameter));
+    writer.add<float>(parameter.name + ".square", shape_of(parameter), part_of(adam.second_moments(), parameter));
+  }
+  writer.write(file);
+}
+
+void load_optimiser(const fs::path& file, const Model& model, Adam& adam) {
+  const SafetensorsFile tensors(file);
+  uint64_t steps = 0;
+  tensors.copy<uint64_t>("steps", {&steps, 1});
+  adam.set_steps(steps);
+  for (const Parameter& parameter : model.parameters()) {
+    tensors.copy<float>(parameter.name + ".mean", part_of(adam.first_moments(), parameter));
+    tensors.copy<float>(parameter.name + ".square", part_of(adam.second_moments(), parameter));
+  }
+}
+
+fs::path last_checkpoint(const fs::path& run) { return run / "last.safetensors"; }
+fs::path best_checkpoint(const fs::path& run) { return run / "best.safetensors"; }
+
+fs::path kept_checkpoint(const fs::path& run) {
+  std::error_code problem;
+  if (fs::is_regular_file(run, problem)) return run;
+  for (const fs::path& file : {best_checkpoint(run), last_checkpoint(run)})
+    if (fs::is_regular_file(file, problem)) return file;
+  throw Error(fs::is_directory(run, problem) ? "has no checkpoint" : "no such run", run.string(),
+              "the run directory that clustergcn train printed");
+}
+
+}  // namespace cgcn

@@ -1,0 +1,67 @@
+// A model and its training in files that are whole at every moment.
+//
+//   last.safetensors             weights; in its metadata all options, the shape, the state, and what it was trained on
+//   optimiser-STEP.safetensors   Adam's moments of the same step; named in last.safetensors
+//   best.safetensors             the weights that did best on validation, the same way
+//
+// The moments are written first, under a name of their own; last.safetensors, which names them, is then renamed into
+// place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "nn/adam.h"
+#include "nn/model.h"
+#include "train/run_options.h"
+#include "train/standardise.h"
+
+namespace cgcn {
+
+// Where training stands. Written and read as JSON, whose numbers keep every bit.
+struct TrainingState {
+  uint32_t epoch = 0, batch = 0;  // the next step; batch is the number of batches where the epoch's end is still to do
+  uint64_t step = 0;              // steps done
+  double loss_sum = 0;            // of this epoch's steps so far, each weighted by its labelled nodes
+  uint64_t labelled = 0;
+  double epoch_seconds = 0, train_seconds = 0, total_seconds = 0;
+  double best_score = -1, best_loss = 0;
+  uint32_t best_epoch = 0;  // counted from 1; 0: none yet
+  uint32_t since_best = 0;  // validations since then
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, labelled, epoch_seconds, train_seconds,
+                                   total_seconds, best_score, best_loss, best_epoch, since_best)
+
+// What a model was trained on.
+struct TrainedOn {
+  std::string store, name, content_hash, partition_hash;
+  std::vector<std::string> class_names;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainedOn, store, name, content_hash, partition_hash, class_names)
+
+// A model as read from a file.
+struct SavedModel {
+  RunOptions options;
+  ModelShape shape;
+  TrainedOn trained_on;
+  TrainingState state;
+  ColumnScaling scaling;
+  std::optional<Model> model;
+  std::string optimiser_file;  // beside it; empty in best.safetensors
+};
+
+// values: as Model::values() lies; the model itself gives names and shapes.
+void save_model(const fs::path& file, RunOptions options, const Model& model, std::span<const float> values,
+                const ColumnScaling& scaling, const TrainedOn& trained_on, const TrainingState& state,
+                const std::string& optimiser_file);
+SavedModel load_model(const fs::path& file);
+
+void save_optimiser(const fs::path& file, const Model& model, const Adam& adam);
+void load_optimiser(const fs::path& file, const Model& model, Adam& adam);
+
+fs::path last_checkpoint(const fs::path& run);
+fs::path best_checkpoint(const fs::path& run);
+// The model that a run offers: the best where there is one, else the last. A file may be named as well.
+fs::path kept_checkpoint(const fs::path& run);
+
+}  // namespace cgcn

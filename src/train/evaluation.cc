@@ -1,0 +1,80 @@
+#include "train/evaluation.h"
+
+#include <array>
+#include <vector>
+
+#include "batch/batch_queue.h"
+#include "common/interrupt.h"
+#include "common/timer.h"
+
+namespace cgcn {
+namespace {
+
+constexpr size_t kRows = size_t{1} << 16;  // scored at a time
+
+PartitionOptions whole_graph_in(uint32_t blocks) {
+  PartitionOptions options;
+  options.parts = blocks;
+  options.transductive = true;
+  return options;
+}
+
+Evaluation nothing_scored(const Model& model) {
+  const Tally none(model.shape().num_classes, model.shape().multi_label);
+  return {none, none, none};
+}
+
+// Logits of nodes first … first + rows.rows.
+void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Evaluation& evaluation) {
+  std::array<std::vector<NodeId>, 3> nodes;
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const NodeId v = first + static_cast<NodeId>(r);
+    if (const Role role = data.role(v); role != Role::kNone) nodes[static_cast<size_t>(role)].push_back(v);
+  }
+  for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
+    evaluation.of(role).add(rows.data, rows.stride, first, nodes[static_cast<size_t>(role)], data.labels);
+}
+
+}  // namespace
+
+Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
+                            bool show_progress) {
+  const Timer timer;
+  const Inference inference(model, input, memory, show_progress);
+  const SlabMatrix logits = inference.run(model.num_layers());
+  Evaluation evaluation = nothing_scored(model);
+  Buffer<float> scratch(logits.spilled() ? std::min(kRows, logits.rows()) * logits.columns() : 0);
+  for (size_t begin = 0; begin < logits.rows(); begin += kRows)
+    add_rows(logits.read_rows({begin, std::min(logits.rows(), begin + kRows)}, scratch.data()),
+             static_cast<NodeId>(begin), data, evaluation);
+  evaluation.seconds = timer.seconds();
+  evaluation.spilled = inference.spills();
+  return evaluation;
+}
+
+BlockEvaluator::BlockEvaluator(const Store& store, const ModelOptions& options, const ColumnScaling& scaling,
+                               uint32_t blocks)
+    : layout_(ensure_partition(store, whole_graph_in(blocks)).layout),
+      features_(scaling.empty() ? PreparedFeatures{layout_.data.features,
+                                                   aggregated_features(layout_, options.first_normalisation())}
+                                : standardise(layout_.data, options.first_normalisation(), scaling)),
+      batches_(layout_, {.normalisation = options.layer_normalisation()}) {}
+
+Evaluation BlockEvaluator::evaluate(Model& model) const {
+  const Timer timer;
+  const uint32_t classes = model.shape().num_classes;
+  model.reserve(batches_.limits());
+  Buffer<float> logits(size_t{batches_.limits().max_nodes} * classes);
+  Evaluation evaluation = nothing_scored(model);
+  BatchQueue queue(batches_, 0, 1);
+  for (uint32_t i = 0; i < batches_.batches_per_epoch(); ++i) {
+    throw_if_interrupted();
+    const Batch& batch = queue.next();  // one cluster: its rows are neighbours in the layout
+    model.predict(batch, {features_.x, features_.aggregated, layout_.data.labels}, logits.data());
+    add_rows({logits.data(), batch.num_outputs, classes}, batch.inputs[0], layout_.data, evaluation);
+  }
+  evaluation.seconds = timer.seconds();
+  return evaluation;
+}
+
+}  // namespace cgcn

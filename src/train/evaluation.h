@@ -1,0 +1,40 @@
+// Scores of a model on all nodes of a graph that have a role.
+#pragma once
+
+#include "batch/cluster_batches.h"
+#include "graph/store.h"
+#include "train/inference.h"
+#include "train/metrics.h"
+#include "train/standardise.h"
+
+namespace cgcn {
+
+struct Evaluation {
+  Tally train, validation, test;
+  double seconds = 0;
+  bool spilled = false;  // the embeddings did not fit in the memory given
+
+  Tally& of(Role role) { return role == Role::kTrain ? train : role == Role::kValidation ? validation : test; }
+  const Tally& of(Role role) const {
+    return role == Role::kTrain ? train : role == Role::kValidation ? validation : test;
+  }
+};
+
+// Exact: see inference.h.
+Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
+                            bool show_progress);
+
+// As the released code validates: the graph is cut into METIS blocks, and links between blocks are left out from layer
+// 2 on. Cheaper and a little wrong. The blocks are kept with the store as a partition is.
+class BlockEvaluator {
+ public:
+  BlockEvaluator(const Store& store, const ModelOptions& options, const ColumnScaling& scaling, uint32_t blocks);
+  Evaluation evaluate(Model& model) const;
+
+ private:
+  ClusterLayout layout_;
+  PreparedFeatures features_;
+  ClusterBatches batches_;
+};
+
+}  // namespace cgcn

@@ -1,0 +1,200 @@
+#include "train/inference.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "common/error.h"
+#include "common/interrupt.h"
+#include "common/memory.h"
+#include "common/progress.h"
+#include "common/threads.h"
+#include "kernels/spmm.h"
+
+namespace cgcn {
+namespace {
+
+using kernels::ConstMatrix;
+using kernels::Matrix;
+using kernels::RowRange;
+
+constexpr size_t kBlock = 256;    // rows a task
+constexpr size_t kSlabUnit = 16;  // columns: a cache line
+constexpr size_t kDegreeBlock = 4096;
+
+}  // namespace
+
+NormalisedRows::NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation)
+    : graph_(graph), normalisation_(normalisation), scales_(graph.num_nodes()) {
+  parallel_blocks(graph.num_nodes(), kDegreeBlock, [&](size_t begin, size_t end) {
+    for (size_t v = begin; v < end; ++v)
+      scales_[v] = normalisation_.scale(weighted_degree(graph_, static_cast<NodeId>(v)));
+  });
+}
+
+void NormalisedRows::fill(RowRange range, Block& block) const {
+  block.offsets.assign(1, 0);
+  block.columns.clear();
+  block.values.clear();
+  for (size_t row = range.begin; row < range.end; ++row) {
+    const auto v = static_cast<NodeId>(row);
+    const std::span<const NodeId> neighbours = graph_.neighbours(v);
+    const float* weights = graph_.weighted() ? graph_.neighbour_weights(v).data() : nullptr;
+    const float scale = scales_[v];
+    float self_weight = 0;
+    for (size_t i = 0; i < neighbours.size(); ++i) {
+      const NodeId u = neighbours[i];
+      const float weight = weights != nullptr ? weights[i] : 1;
+      if (u == v) {
+        self_weight = weight;
+        continue;
+      }
+      block.columns.push_back(u);
+      block.values.push_back(normalisation_.scales_columns() ? scale * weight * scales_[u] : scale * weight);
+    }
+    if (normalisation_.has_diagonal() || self_weight != 0) {
+      block.columns.push_back(v);
+      block.values.push_back(normalisation_.diagonal(scale, self_weight));
+    }
+    block.offsets.push_back(block.columns.size());
+  }
+  block.view = {static_cast<uint32_t>(range.size()), graph_.num_nodes(), block.offsets.data(), block.columns.data(),
+                block.values.data()};
+}
+
+Inference::Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress)
+    : model_(model),
+      input_(input),
+      rows_(input.graph, model.options().layer_normalisation()),
+      show_progress_(show_progress) {
+  plan(memory);
+}
+
+// Everything in memory where the two embeddings that are alive at a time fit; else slabs as wide as fit.
+void Inference::plan(uint64_t memory) {
+  const uint64_t nodes = input_.graph.num_nodes();
+  uint64_t widest = 0, alive = model_.layer_width(1);
+  for (uint32_t l = 1; l <= model_.num_layers(); ++l) {
+    const uint64_t width = model_.layer_width(l);
+    widest = std::max(widest, width);
+    if (l > 1) alive = std::max(alive, model_.layer_width(l - 1) + (model_.projects_first(l) ? 2 : 1) * width);
+  }
+  // A task holds rows of the aggregate, of the input, of the output, and one slab's rows on the way to the file.
+  const uint64_t scratch = 5 * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count());
+  const uint64_t fixed = scratch + nodes * sizeof(float);
+  if (fixed + nodes * alive * sizeof(float) <= memory) return;
+  const uint64_t column = nodes * sizeof(float);
+  const uint64_t fitting = memory > fixed && column > 0 ? (memory - fixed) / column : 0;
+  if (fitting == 0)
+    throw Error(fmt::format("{} is too little to evaluate {} nodes", format_bytes(memory), format_count(nodes)),
+                "--memory", fmt::format("at least {}", format_bytes(fixed + column)));
+  slab_columns_ = fitting >= kSlabUnit ? fitting / kSlabUnit * kSlabUnit : fitting;
+}
+
+SlabMatrix Inference::make_matrix(size_t columns) const { return {input_.graph.num_nodes(), columns, slab_columns_}; }
+
+template <class Work>
+void Inference::for_each_block(const char* title, Work&& work) const {
+  std::optional<Progress> progress;
+  if (show_progress_) progress.emplace(title, input_.graph.num_nodes(), "nodes");
+  parallel_blocks(input_.graph.num_nodes(), kBlock, [&](size_t begin, size_t end) {
+    throw_if_interrupted();
+    work(RowRange{begin, end});
+    if (progress) progress->advance(end - begin);
+  });
+}
+
+SlabMatrix Inference::run(uint32_t layer) const {
+  CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
+  SlabMatrix embeddings = run_first_layer();
+  for (uint32_t l = 2; l <= layer; ++l)
+    embeddings =
+        model_.projects_first(l) ? run_projected_layer(l, std::move(embeddings)) : run_layer(l, std::move(embeddings));
+  return embeddings;
+}
+
+SlabMatrix Inference::run_first_layer() const {
+  SlabMatrix out = make_matrix(model_.layer_width(1));
+  for_each_block("Evaluating layer 1", [&](RowRange range) {
+    Buffer<float> scratch(out.spilled() ? range.size() * out.columns() : 0);
+    model_.infer_first_layer(input_.x, input_.aggregated, static_cast<NodeId>(range.begin),
+                             static_cast<NodeId>(range.end), out.place_rows(range, scratch.data()).data);
+    out.write_rows(range, scratch.data());
+  });
+  return out;
+}
+
+SlabMatrix Inference::run_layer(uint32_t layer, SlabMatrix own) const {
+  SlabMatrix out = make_matrix(model_.layer_width(layer));
+  const SlabMatrix aggregated = own.spilled() ? aggregate_slabs(own) : SlabMatrix();
+  for_each_block("Evaluating", [&](RowRange range) {
+    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0), gathered(range.size() * own.columns());
+    Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
+    if (own.spilled()) {
+      aggregated.read_rows(range, gathered.data());
+    } else {
+      NormalisedRows::Block block;
+      rows_.fill(range, block);
+      kernels::aggregate(block.view, own.matrix(), {0, range.size()}, {}, {},
+                         Matrix(gathered.data(), range.size(), own.columns()));
+    }
+    model_.infer_layer(layer, gathered.data(), own.read_rows(range, own_scratch.data()).data, range.size(),
+                       out.place_rows(range, out_scratch.data()).data);
+    out.write_rows(range, out_scratch.data());
+  });
+  return out;
+}
+
+// z = H·W_own + b + N(A)·(H·W_aggregated): the aggregation is as narrow as the layer's output.
+SlabMatrix Inference::run_projected_layer(uint32_t layer, SlabMatrix own) const {
+  const size_t width = model_.layer_width(layer);
+  SlabMatrix projected = make_matrix(width), out = make_matrix(width);
+  for_each_block("Evaluating", [&](RowRange range) {
+    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
+    Buffer<float> projected_scratch(own.spilled() ? range.size() * width : 0);
+    Buffer<float> out_scratch(own.spilled() ? range.size() * width : 0);
+    model_.project(layer, own.read_rows(range, own_scratch.data()).data, range.size(),
+                   projected.place_rows(range, projected_scratch.data()).data,
+                   out.place_rows(range, out_scratch.data()).data);
+    projected.write_rows(range, projected_scratch.data());
+    out.write_rows(range, out_scratch.data());
+  });
+  const SlabMatrix aggregated = projected.spilled() ? aggregate_slabs(projected) : SlabMatrix();
+  for_each_block("Evaluating", [&](RowRange range) {
+    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
+    Buffer<float> out_scratch(out.spilled() ? range.size() * width : 0);
+    Buffer<float> gathered(range.size() * width);
+    if (projected.spilled()) {
+      aggregated.read_rows(range, gathered.data());
+    } else {
+      NormalisedRows::Block block;
+      rows_.fill(range, block);
+      kernels::aggregate(block.view, projected.matrix(), {0, range.size()}, {}, {},
+                         Matrix(gathered.data(), range.size(), width));
+    }
+    const ConstMatrix part = out.read_rows(range, out_scratch.data());
+    const Matrix z = out.place_rows(range, out_scratch.data());
+    for (size_t i = 0; i < range.size() * width; ++i) z.data[i] = part.data[i] + gathered[i];
+    model_.finish_layer(layer, own.read_rows(range, own_scratch.data()).data, range.size(), z.data);
+    out.write_rows(range, out_scratch.data());
+  });
+  return out;
+}
+
+// N(A)·H of a spilled H, slab after slab: one slab in memory, rows in any order from there.
+SlabMatrix Inference::aggregate_slabs(const SlabMatrix& source) const {
+  SlabMatrix out = make_matrix(source.columns());
+  Buffer<float> loaded;
+  for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
+    const ConstMatrix from = source.read_slab(slab, loaded);
+    for_each_block("Aggregating", [&](RowRange range) {
+      NormalisedRows::Block block;
+      rows_.fill(range, block);
+      Buffer<float> sums(range.size() * from.columns);
+      kernels::aggregate(block.view, from, {0, range.size()}, {}, {}, Matrix(sums.data(), range.size(), from.columns));
+      out.write_slab_rows(slab, range, sums.data());
+    });
+  }
+  return out;
+}
+
+}  // namespace cgcn

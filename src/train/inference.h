@@ -1,0 +1,71 @@
+// The exact forward pass: every node of a graph, all its links, layer by layer, in a stated memory.
+//
+//   H_l = layer_l(N(A)·H_{l-1}, H_{l-1}),  N(A) on the degrees of the whole graph; no dropout, no sampling, no cut
+//   links
+//
+// Two layers' embeddings are alive at a time. Where they do not fit in the budget they are spilled (slab_matrix.h).
+// Rows are worked on in blocks of a fixed size, so that neither the budget nor the number of threads changes a bit.
+#pragma once
+
+#include <vector>
+
+#include "graph/features.h"
+#include "graph/normalisation.h"
+#include "nn/model.h"
+#include "train/slab_matrix.h"
+
+namespace cgcn {
+
+// Rows of N(A), made a block at a time: the matrix itself would take as much memory as the graph.
+class NormalisedRows {
+ public:
+  NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation);
+
+  struct Block {
+    std::vector<uint64_t> offsets;
+    std::vector<uint32_t> columns;
+    std::vector<float> values;
+    SparseView view;
+  };
+  // The rows of `range` into block.view; its columns are the graph's nodes.
+  void fill(kernels::RowRange range, Block& block) const;
+
+ private:
+  const CsrGraph& graph_;
+  Normalisation normalisation_;
+  Buffer<float> scales_;
+};
+
+struct InferenceInput {
+  const CsrGraph& graph;
+  const FeatureMatrix& x;
+  const FeatureMatrix& aggregated;  // N(A)·X of this graph
+};
+
+class Inference {
+ public:
+  // memory: bytes for embeddings and scratch. The graph and the features, which are mapped, are not counted.
+  Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress);
+
+  // H_layer of all nodes; the logits for the last layer.
+  SlabMatrix run(uint32_t layer) const;
+  bool spills() const { return slab_columns_ > 0; }
+
+ private:
+  void plan(uint64_t memory);
+  SlabMatrix make_matrix(size_t columns) const;
+  SlabMatrix run_first_layer() const;
+  SlabMatrix run_layer(uint32_t layer, SlabMatrix own) const;
+  SlabMatrix run_projected_layer(uint32_t layer, SlabMatrix own) const;
+  SlabMatrix aggregate_slabs(const SlabMatrix& source) const;
+  template <class Work>
+  void for_each_block(const char* title, Work&& work) const;
+
+  const Model& model_;
+  InferenceInput input_;
+  NormalisedRows rows_;
+  bool show_progress_;
+  size_t slab_columns_ = 0;  // 0: everything in memory
+};
+
+}  // namespace cgcn

@@ -1,0 +1,72 @@
+// Scores of predictions against labels: micro and macro F1, accuracy, loss, counts per class, confusion matrix.
+//
+// One class a node: the prediction is the largest logit. Many: a class is predicted where its logit is above 0, and
+// micro F1 counts all bits of all nodes together. Macro F1 is the mean over the classes that occur in labels or
+// predictions.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "graph/dataset.h"
+
+namespace cgcn {
+
+struct ClassCounts {
+  uint64_t true_positives = 0, false_positives = 0, false_negatives = 0;
+  uint64_t support() const { return true_positives + false_negatives; }
+  double precision() const;
+  double recall() const;
+  double f1() const;
+};
+
+struct Scores {
+  uint64_t nodes = 0;
+  double loss = 0;      // mean over the nodes; with many classes a node, the mean over classes as well
+  double accuracy = 0;  // nodes with everything right
+  double micro_f1 = 0, macro_f1 = 0;
+};
+
+void to_json(nlohmann::json& json, const Scores& scores);
+
+// Adds up nodes in any number of pieces. The pieces must come in the same order for the same last bit of the loss; the
+// number of threads does not matter.
+class Tally {
+ public:
+  static constexpr uint32_t kConfusionLimit = 512;  // more classes: no matrix is kept
+
+  Tally(uint32_t num_classes, bool multi_label);
+
+  // Row nodes[i] - first_node of logits belongs to nodes[i]. Nodes without a label are passed over.
+  void add(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes, const Labels& labels);
+
+  Scores scores() const;
+  const std::vector<ClassCounts>& classes() const { return classes_; }
+  // Row: the label, column: the prediction; num_classes × num_classes, or empty where there is none.
+  const std::vector<uint64_t>& confusion() const { return confusion_; }
+  uint32_t num_classes() const { return num_classes_; }
+  bool multi_label() const { return multi_label_; }
+
+ private:
+  void add_single(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
+                  const Labels& labels);
+  void add_multi(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
+                 const Labels& labels);
+  uint32_t num_classes_;
+  bool multi_label_;
+  uint64_t nodes_ = 0, exact_ = 0;
+  double loss_ = 0;
+  std::vector<ClassCounts> classes_;
+  std::vector<uint64_t> confusion_;
+};
+
+// The class of a row of logits: the largest, the first of equals.
+uint32_t largest_class(std::span<const float> logits);
+// -log softmax(logits)[label], stable for any finite logits.
+double softmax_loss(std::span<const float> logits, uint32_t label);
+// log(1 + exp(-z)) for a bit that is set, log(1 + exp(z)) for one that is not.
+double sigmoid_loss(float logit, bool label);
+
+}  // namespace cgcn

@@ -1,0 +1,80 @@
+#include "train/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/error.h"
+
+namespace cgcn {
+namespace {
+
+void require_same_features(const SavedModel& saved, const Dataset& data) {
+  const ModelShape& shape = saved.shape;
+  const auto refuse = [&](const std::string& what, const std::string& hint = {}) -> void {
+    throw Error(what, data.path.string(), hint);
+  };
+  if (data.features.columns() != shape.input_columns)
+    refuse(fmt::format("has {} feature columns where the model was trained on {}", data.features.columns(),
+                       shape.input_columns));
+  if (data.features.is_dense() == shape.sparse_input)
+    refuse(fmt::format("has {} features where the model was trained on {} ones",
+                       shape.sparse_input ? "dense" : "sparse", shape.sparse_input ? "sparse" : "dense"));
+  if (data.features.kind() == FeatureMatrix::Kind::kIdentity && data.content_hash != saved.trained_on.content_hash)
+    refuse("has no features, so that the model, which learnt a vector for every node, knows only its own graph");
+}
+
+}  // namespace
+
+Predictor::Predictor(const fs::path& run, const fs::path& store)
+    : saved_(load_model(kept_checkpoint(run))),
+      store_(store.empty() ? fs::path(saved_.trained_on.store) : store),
+      data_(store_.dataset()) {
+  require_same_features(saved_, data_);
+}
+
+std::string Predictor::class_name(uint32_t label) const {
+  const std::vector<std::string>& names = saved_.trained_on.class_names;
+  return label < names.size() ? names[label] : std::to_string(label);
+}
+
+const PreparedFeatures& Predictor::features() {
+  const Normalisation first = saved_.options.model.first_normalisation();
+  if (!features_)
+    features_ = saved_.scaling.empty() ? PreparedFeatures{data_.features, aggregated_features(store_, first)}
+                                       : standardise(data_, first, saved_.scaling);
+  return *features_;
+}
+
+Evaluation Predictor::evaluate(const EvaluationOptions& options) {
+  const ModelShape& shape = saved_.shape;
+  if (!data_.labels.present()) throw Error("has no labels to compare with", data_.path.string());
+  if (data_.labels.num_classes() != shape.num_classes || data_.labels.multi_label() != shape.multi_label)
+    throw Error(fmt::format("has {} classes{} where the model was trained on {}{}", data_.labels.num_classes(),
+                            data_.labels.multi_label() ? ", any number a node," : "", shape.num_classes,
+                            shape.multi_label ? ", any number a node" : ""),
+                data_.path.string());
+  if (options.kind == EvaluationKind::kBlocks)
+    return BlockEvaluator(store_, saved_.options.model, saved_.scaling, options.blocks).evaluate(*saved_.model);
+  const PreparedFeatures& prepared = features();
+  return evaluate_exactly(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, data_, options.memory_budget(),
+                          true);
+}
+
+SlabMatrix Predictor::embeddings(uint32_t layer, const EvaluationOptions& options) {
+  const PreparedFeatures& prepared = features();
+  return Inference(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, options.memory_budget(), true)
+      .run(layer);
+}
+
+void to_probabilities(std::span<float> logits, bool multi_label) {
+  if (multi_label) {
+    for (float& z : logits) z = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(z))));
+    return;
+  }
+  const float largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float& z : logits) sum += z = std::exp(z - largest);
+  for (float& z : logits) z = static_cast<float>(z / sum);
+}
+
+}  // namespace cgcn

@@ -1,0 +1,41 @@
+// A trained model on a graph: the one it was trained on, or another with the same features. What the commands evaluate
+// and predict do, and what a program that embeds inference uses.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "train/checkpoint.h"
+#include "train/evaluation.h"
+
+namespace cgcn {
+
+class Predictor {
+ public:
+  // run: a run directory, or a checkpoint file in it. store empty: the one that the model was trained on.
+  // Error where the graph's features or classes are not those that the model knows.
+  explicit Predictor(const fs::path& run, const fs::path& store = {});
+
+  const Dataset& data() const { return data_; }
+  const SavedModel& saved() const { return saved_; }
+  uint32_t num_layers() const { return saved_.model->num_layers(); }
+  // What the model calls its classes; numbers where it has no names.
+  std::string class_name(uint32_t label) const;
+
+  Evaluation evaluate(const EvaluationOptions& options);
+  // H_layer of all nodes, in the order of the store; the last layer's are the logits.
+  SlabMatrix embeddings(uint32_t layer, const EvaluationOptions& options);
+
+ private:
+  const PreparedFeatures& features();
+
+  SavedModel saved_;
+  Store store_;
+  Dataset data_;
+  std::optional<PreparedFeatures> features_;
+};
+
+// In place, from logits: softmax, or the sigmoid of each where a node may have many classes.
+void to_probabilities(std::span<float> logits, bool multi_label);
+
+}  // namespace cgcn

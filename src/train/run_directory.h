@@ -1,0 +1,51 @@
+// What one training run leaves: configuration, metrics, checkpoints, and a record of the machine.
+//
+//   config.toml        every option's value
+//   environment.json   program, machine, store
+//   metrics.jsonl      a line an epoch
+//   last.safetensors, best.safetensors, optimiser-STEP.safetensors   (checkpoint.h)
+//   lock               held while a process trains; the kernel lets go of it when the process ends, however it ends
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+
+namespace cgcn {
+
+class RunDirectory {
+ public:
+  // path empty: runs/NAME-N under the current directory, N the first that is free. A path that is there already with
+  // anything in it is refused.
+  static RunDirectory create(const fs::path& path, const std::string& name);
+  // To go on with a run. Error where it is none, or where a living process has it.
+  static RunDirectory reopen(const fs::path& path);
+  ~RunDirectory();
+  RunDirectory(RunDirectory&&) noexcept;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+
+  const fs::path& path() const { return path_; }
+  fs::path config_file() const { return path_ / "config.toml"; }
+  fs::path environment_file() const { return path_ / "environment.json"; }
+  fs::path metrics_file() const { return path_ / "metrics.jsonl"; }
+
+  void append_metrics(const nlohmann::json& record);
+  // Drops the records of epochs from `epoch` on (a resumed run writes them again) and a torn last line.
+  void drop_metrics_from(uint64_t epoch);
+
+ private:
+  RunDirectory(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  static int take_lock(const fs::path& path);
+  fs::path path_;
+  int lock_ = -1;
+};
+
+// The whole lines of a metrics file; what a killed process left half-written at its end is passed over.
+std::vector<nlohmann::json> read_metrics(const fs::path& file);
+
+// Program, compiler, processor, memory, time, command line.
+nlohmann::json describe_environment();
+
+}  // namespace cgcn

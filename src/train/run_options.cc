@@ -1,0 +1,51 @@
+#include "train/run_options.h"
+
+#include <toml++/toml.h>
+
+#include <sstream>
+
+#include "common/error.h"
+
+namespace cgcn {
+namespace {
+
+std::string text_of(const toml::node& value, const std::string& where) {
+  if (const auto* text = value.as_string()) return text->get();
+  if (const auto* flag = value.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* number = value.as_integer()) return std::to_string(number->get());
+  if (const auto* number = value.as_floating_point()) return fmt::format("{}", number->get());
+  throw Error("the value is neither text, a number, true nor false", where);
+}
+
+void set_all(const toml::table& table, const fs::path& file, OptionList& options) {
+  for (const auto& [key, value] : table) {
+    const std::string name(key.str());
+    const std::string where = fmt::format("{}:{}", file.string(), value.source().begin.line);
+    if (const toml::table* inner = value.as_table())
+      set_all(*inner, file, options);
+    else
+      options.set(name, text_of(value, where + ": " + name), where);
+  }
+}
+
+}  // namespace
+
+void RunOptions::list_options(OptionList& list) {
+  partition.list_options(list);
+  model.list_options(list);
+  train.list_options(list);
+  adam.list_options(list);
+}
+
+void read_toml(const fs::path& file, OptionList& options) {
+  toml::table table;
+  try {
+    table = toml::parse(read_text_file(file), file.string());
+  } catch (const toml::parse_error& problem) {
+    throw Error(fmt::format("is not TOML: {}", problem.description()),
+                fmt::format("{}:{}", file.string(), problem.source().begin.line));
+  }
+  set_all(table, file, options);
+}
+
+}  // namespace cgcn

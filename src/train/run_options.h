@@ -1,0 +1,27 @@
+// All that can be said about a run, in one list: partition, model, optimiser, training, evaluation.
+//
+// Later sources win: defaults, then a recipe, then a TOML file, then the command line.
+#pragma once
+
+#include <string>
+
+#include "common/file.h"
+#include "nn/adam.h"
+#include "partition/partition.h"
+#include "train/train_options.h"
+
+namespace cgcn {
+
+struct RunOptions {
+  PartitionOptions partition;
+  ModelOptions model;
+  AdamOptions adam;
+  TrainOptions train;
+
+  void list_options(OptionList& list);
+};
+
+// Sets the options that a TOML file names: `name = value` lines, in tables or not. Error with file and line.
+void read_toml(const fs::path& file, OptionList& options);
+
+}  // namespace cgcn

@@ -1,0 +1,81 @@
+#include "train/standardise.h"
+
+#include <cmath>
+
+#include "common/error.h"
+#include "common/threads.h"
+#include "kernels/spmm.h"
+#include "train/inference.h"
+
+namespace cgcn {
+namespace {
+
+constexpr size_t kBlock = 1024;  // rows a task
+
+void require_dense(const FeatureMatrix& features) {
+  if (!features.is_dense())
+    throw Error("only dense features can be standardised: sparse ones would become dense", "--standardise",
+                "leave it out");
+}
+
+}  // namespace
+
+ColumnScaling measure_columns(const Dataset& data) {
+  require_dense(data.features);
+  const size_t columns = data.features.columns(), blocks = (data.num_nodes() + kBlock - 1) / kBlock;
+  // Two passes, each a sum in double per block, added in order: exact enough and the same for any number of threads.
+  const auto column_sums = [&](auto&& value) {
+    std::vector<std::vector<double>> parts(blocks, std::vector<double>(columns));
+    parallel_blocks(data.num_nodes(), kBlock, [&](size_t begin, size_t end) {
+      std::vector<float> row(columns);
+      for (size_t v = begin; v < end; ++v) {
+        if (data.role(static_cast<NodeId>(v)) != Role::kTrain) continue;
+        data.features.copy_row(static_cast<NodeId>(v), row.data());
+        for (size_t c = 0; c < columns; ++c) parts[begin / kBlock][c] += value(row[c], c);
+      }
+    });
+    std::vector<double> sums(columns);
+    for (const auto& part : parts)
+      for (size_t c = 0; c < columns; ++c) sums[c] += part[c];
+    return sums;
+  };
+  const auto rows = static_cast<double>(data.split_sizes()[0]);
+  if (rows == 0) throw Error("there are no training nodes to standardise on", "--standardise");
+  std::vector<double> mean = column_sums([](float x, size_t) { return static_cast<double>(x); });
+  for (double& m : mean) m /= rows;
+  const std::vector<double> squares = column_sums([&](float x, size_t c) { return (x - mean[c]) * (x - mean[c]); });
+  ColumnScaling scaling;
+  for (size_t c = 0; c < columns; ++c) {
+    const double deviation = std::sqrt(squares[c] / rows);
+    scaling.mean.push_back(static_cast<float>(mean[c]));
+    scaling.scale.push_back(deviation > 0 ? static_cast<float>(1 / deviation) : 1);
+  }
+  return scaling;
+}
+
+PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling) {
+  require_dense(data.features);
+  const size_t nodes = data.num_nodes(), columns = data.features.columns();
+  if (columns != scaling.mean.size())
+    throw Error(fmt::format("has {} feature columns where the model was trained on {}", columns, scaling.mean.size()),
+                data.path.string());
+  Buffer<float> x(nodes * columns), aggregated(nodes * columns);
+  parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
+    for (size_t v = begin; v < end; ++v) {
+      float* row = x.data() + v * columns;
+      data.features.copy_row(static_cast<NodeId>(v), row);
+      for (size_t c = 0; c < columns; ++c) row[c] = (row[c] - scaling.mean[c]) * scaling.scale[c];
+    }
+  });
+  const NormalisedRows rows(data.graph, normalisation);
+  parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
+    NormalisedRows::Block block;
+    rows.fill({begin, end}, block);
+    kernels::aggregate(block.view, {x.data(), nodes, columns}, {0, end - begin}, {}, {},
+                       {aggregated.data() + begin * columns, end - begin, columns});
+  });
+  const auto width = static_cast<uint32_t>(columns);
+  return {FeatureMatrix::dense(std::move(x), width), FeatureMatrix::dense(std::move(aggregated), width)};
+}
+
+}  // namespace cgcn

@@ -1,0 +1,28 @@
+// Feature columns shifted and scaled to mean 0 and deviation 1 on the training nodes, as the released code does; other
+// graphs are shifted and scaled by the same numbers, which a model therefore carries with it.
+#pragma once
+
+#include <vector>
+
+#include "graph/dataset.h"
+#include "graph/normalisation.h"
+
+namespace cgcn {
+
+struct ColumnScaling {
+  std::vector<float> mean, scale;  // x' = (x - mean)·scale; empty: features are left as they are
+
+  bool empty() const { return mean.empty(); }
+};
+
+// Of the rows whose role is training. A constant column gets scale 1. Error where the features are not dense.
+ColumnScaling measure_columns(const Dataset& data);
+
+// X and N(A)·X as a model takes them.
+struct PreparedFeatures {
+  FeatureMatrix x, aggregated;
+};
+// The standardised X and N(A) times it, in memory.
+PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling);
+
+}  // namespace cgcn

@@ -1,0 +1,55 @@
+// How a model is trained and scored: every value with its default, declared once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "batch/cluster_batches.h"
+#include "common/options.h"
+
+namespace cgcn {
+
+enum class LearningRateSchedule { kConstant, kCosine, kStep };
+enum class KeptModel { kBest, kLast };
+
+enum class EvaluationKind { kExact, kBlocks };
+
+struct EvaluationOptions {
+  EvaluationKind kind = EvaluationKind::kExact;
+  uint32_t blocks = 20;         // kBlocks: into how many the graph is cut
+  std::string memory = "auto";  // what embeddings may take: "auto", "2G" …
+
+  void list_options(OptionList& list);
+  uint64_t memory_budget() const;  // in bytes
+};
+
+struct TrainOptions {
+  uint32_t per_batch = 0;  // q; 0: see clusters_per_batch()
+  ClusterDraw draw = ClusterDraw::kPermutation;
+  uint32_t epochs = 200;
+  double learning_rate = 0.01;
+  LearningRateSchedule schedule = LearningRateSchedule::kConstant;
+  uint32_t step_epochs = 50;  // kStep: every so many epochs …
+  double step_factor = 0.5;   // … the rate is multiplied by this
+  double clip = 0;            // largest norm of the gradient; 0: any
+  uint32_t patience = 0;      // evaluations without a better validation score before training stops; 0: never
+  KeptModel keep = KeptModel::kBest;
+  uint64_t seed = 1;
+
+  bool standardise = false;
+  EvaluationOptions evaluation;
+  uint32_t eval_every = 0;           // epochs between validations; 0: see evaluation_interval()
+  uint32_t checkpoint_seconds = 60;  // at the end of the first step after so long
+
+  void list_options(OptionList& list);
+
+  // per_batch, or where that is 0: a thirtieth of the clusters, from 1 to 10.
+  uint32_t clusters_per_batch(uint32_t num_clusters) const;
+  // The rate of an epoch, counted from 0.
+  double learning_rate_at(uint32_t epoch) const;
+  // eval_every, or where that is 0: every epoch of a small graph, else as often as makes validation about a fifth of
+  // the work (a forward pass on every node, against three passes' worth on every training row).
+  uint32_t evaluation_interval(uint64_t nodes, uint64_t training_rows) const;
+};
+
+}  // namespace cgcn

@@ -1,0 +1,288 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/error.h"
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/memory.h"
+
+namespace cgcn {
+namespace {
+
+void require_trainable(const Dataset& data) {
+  if (!data.labels.present()) throw Error("has no labels to train on", data.path.string(), "import it with labels");
+  if (data.split_sizes()[0] == 0)
+    throw Error("has no training nodes", data.path.string(), "import it with a split, such as --split 60/20/20");
+}
+
+std::string hash_partition(const ClusterLayout& layout) {
+  Hasher hasher;
+  hasher.add(layout.data.content_hash);
+  hasher.add(layout.order.data(), layout.order.span().size_bytes());
+  hasher.add(layout.cluster_offsets.data(), layout.cluster_offsets.span().size_bytes());
+  return hasher.digest128_hex();
+}
+
+ModelShape shape_of(const Dataset& data) {
+  return {.input_columns = data.features.columns(),
+          .sparse_input = !data.features.is_dense(),
+          .num_classes = data.labels.num_classes(),
+          .multi_label = data.labels.multi_label()};
+}
+
+ClusterBatchOptions batch_options(const RunOptions& options, uint32_t num_clusters) {
+  return {.clusters_per_batch = options.train.clusters_per_batch(num_clusters),
+          .draw = options.train.draw,
+          .normalisation = options.model.layer_normalisation(),
+          .seed = options.train.seed};
+}
+
+// The end of the progress line.
+std::string describe(const EpochRecord& record, const TrainingState& state) {
+  std::string text = fmt::format("loss {:.4f}", record.loss);
+  if (state.best_epoch > 0) text += fmt::format("  best validation F1 {:.2f} %", 100 * state.best_score);
+  return text;
+}
+
+// Moments of older checkpoints, which nothing names any more.
+void remove_other_optimisers(const fs::path& run, const std::string& kept) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored))
+    if (const std::string name = entry.path().filename().string();
+        name.starts_with("optimiser-") && name.ends_with(".safetensors") && name != kept)
+      fs::remove(entry.path(), ignored);
+}
+
+nlohmann::json to_record(const EpochRecord& record) {
+  nlohmann::json json = {
+      {"epoch", record.epoch}, {"loss", record.loss}, {"lr", record.learning_rate}, {"seconds", record.seconds}};
+  if (record.validation) {
+    json["validation"] = *record.validation;
+    json["validation_seconds"] = record.validation_seconds;
+  }
+  return json;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run)
+    : store_(store),
+      options_(options),
+      run_(std::move(run)),
+      data_(store.dataset()),
+      layout_((require_trainable(data_), ensure_partition(store, options.partition).layout)),
+      trained_on_{fs::absolute(store.path()).string(), data_.name, data_.content_hash, hash_partition(layout_),
+                  data_.class_names},
+      scaling_(options.train.standardise ? measure_columns(data_) : ColumnScaling()),
+      training_(
+          prepare(layout_.data, [&] { return aggregated_features(layout_, options.model.first_normalisation()); })),
+      batches_(layout_, batch_options(options, layout_.num_clusters())),
+      model_(options.model, shape_of(data_), options.train.seed),
+      adam_(options.adam, model_) {
+  model_.reserve(batches_.limits());
+  describe_run();
+  std::error_code problem;
+  if (fs::exists(last_checkpoint(run_.path()), problem))
+    resume_from_checkpoint();
+  else
+    save();
+}
+
+// config.toml and environment.json; a resumed run writes what holds from now on.
+void Trainer::describe_run() {
+  OptionList list;
+  options_.list_options(list);
+  write_file_atomically(run_.config_file(), list.to_toml());
+  nlohmann::json environment = describe_environment();
+  environment["store"] = trained_on_;
+  write_file_atomically(run_.environment_file(),
+                        environment.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void Trainer::resume_from_checkpoint() {
+  SavedModel saved = load_model(last_checkpoint(run_.path()));
+  const auto refuse = [&](const std::string& what, const std::string& where) -> void {
+    throw Error(what + " since this run began", where, "train anew, with another --run");
+  };
+  if (saved.trained_on.content_hash != trained_on_.content_hash)
+    refuse("the graph store has changed", store_.path().string());
+  if (saved.trained_on.partition_hash != trained_on_.partition_hash)
+    refuse("the partition has changed", layout_.path.string());
+  if (saved.model->values().size() != model_.values().size())
+    refuse("the model's options have changed", run_.config_file().string());
+  std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
+  load_optimiser(run_.path() / saved.optimiser_file, model_, adam_);
+  state_ = saved.state;
+  seconds_before_ = state_.total_seconds;
+  run_.drop_metrics_from(state_.epoch + 1);
+}
+
+PreparedFeatures Trainer::prepare(const Dataset& data, const std::function<FeatureMatrix()>& aggregate) const {
+  if (scaling_.empty()) return {data.features, aggregate()};
+  return standardise(data, options_.model.first_normalisation(), scaling_);
+}
+
+TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_epoch) {
+  const uint32_t epochs = options_.train.epochs, batches = batches_.batches_per_epoch();
+  if (state_.epoch < epochs && !out_of_patience()) {
+    Progress progress("Training", uint64_t{epochs} * batches, "steps");
+    progress.set(uint64_t{state_.epoch} * batches + state_.batch);
+    BatchQueue queue(batches_, state_.epoch, epochs, state_.batch);
+    while (state_.epoch < epochs && !out_of_patience()) {
+      run_steps(queue, progress);
+      const EpochRecord record = end_epoch();
+      progress.set_note(describe(record, state_));
+      if (on_epoch) on_epoch(record);
+    }
+  }
+  save();
+  try {
+    return summarise();
+  } catch (const Interrupted&) {
+    throw Interrupted(fmt::format(
+        "training is done and saved; the test was stopped. To test:\n  clustergcn evaluate {}", run_.path().string()));
+  }
+}
+
+void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
+  const double learning_rate = options_.train.learning_rate_at(state_.epoch);
+  while (state_.batch < batches_.batches_per_epoch()) {
+    const Timer timer;
+    take_step(queue.next(), learning_rate);
+    state_.epoch_seconds += timer.seconds();
+    progress.advance();
+    if (interrupted()) stop_interrupted();
+    const uint32_t wait = options_.train.checkpoint_seconds;
+    if (wait > 0 && since_save_.seconds() > wait) save();
+  }
+}
+
+void Trainer::take_step(const Batch& batch, double learning_rate) {
+  CGCN_CHECK(batch.epoch == state_.epoch && batch.index == state_.batch);
+  const StepResult result =
+      model_.compute_gradients(batch, {training_.x, training_.aggregated, layout_.data.labels}, options_.train.seed);
+  const double norm = gradient_norm(model_);
+  if (!std::isfinite(result.loss) || !std::isfinite(norm)) fail_not_finite(result.loss);
+  const double clip = options_.train.clip;
+  adam_.step(model_, static_cast<float>(learning_rate), clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1);
+  state_.loss_sum += result.loss * result.labelled;
+  state_.labelled += result.labelled;
+  ++state_.batch;
+  ++state_.step;
+}
+
+void Trainer::fail_not_finite(double loss) const {
+  const std::string gradient = first_not_finite(model_);
+  throw Error(
+      fmt::format(
+          "the {} became {} in epoch {}, step {}{}", std::isfinite(loss) ? "gradient" : "loss",
+          std::isnan(loss) ? "NaN" : "infinite", state_.epoch + 1, state_.batch + 1,
+          gradient.empty() ? "" : fmt::format(" (the gradient of {} is the first that is not finite)", gradient)),
+      run_.path().string(),
+      "a smaller --lr, --clip 1, --standardise, or --layer-norm; and look for NaN in the features");
+}
+
+// Validates if it is due, writes the epoch down, and moves on to the next.
+EpochRecord Trainer::end_epoch() {
+  EpochRecord record;
+  record.epoch = state_.epoch + 1;
+  record.loss = state_.labelled > 0 ? state_.loss_sum / static_cast<double>(state_.labelled) : 0;
+  record.learning_rate = options_.train.learning_rate_at(state_.epoch);
+  record.seconds = state_.epoch_seconds;
+  const uint32_t interval = options_.train.evaluation_interval(data_.num_nodes(), layout_.data.num_nodes());
+  const bool due = record.epoch % interval == 0 || record.epoch == options_.train.epochs;
+  if (due && data_.split_sizes()[1] > 0) {
+    const Timer timer;
+    try {
+      record.validation = evaluate(options_.train.evaluation.kind, false).validation.scores();
+    } catch (const Interrupted&) {
+      stop_interrupted();  // the epoch's steps are done and kept; a resumed run begins with this validation
+    }
+    record.validation_seconds = timer.seconds();
+    keep_if_best(*record.validation);
+  }
+  run_.append_metrics(to_record(record));
+  ++state_.epoch;
+  state_.batch = 0;
+  state_.loss_sum = 0;
+  state_.labelled = 0;
+  state_.train_seconds += std::exchange(state_.epoch_seconds, 0);
+  if (options_.train.checkpoint_seconds == 0) save();
+  return record;
+}
+
+// Better: a higher micro F1; at the same F1 a lower loss.
+void Trainer::keep_if_best(const Scores& validation) {
+  const bool better = validation.micro_f1 > state_.best_score ||
+                      (validation.micro_f1 == state_.best_score && validation.loss < state_.best_loss);
+  if (!better) {
+    ++state_.since_best;
+    return;
+  }
+  state_.best_score = validation.micro_f1;
+  state_.best_loss = validation.loss;
+  state_.best_epoch = state_.epoch + 1;
+  state_.since_best = 0;
+  best_state_ = state_;
+  best_values_ = Buffer<float>(model_.values().size());
+  std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
+}
+
+Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
+  if (kind == EvaluationKind::kBlocks) {
+    if (!blocks_) blocks_.emplace(store_, options_.model, scaling_, options_.train.evaluation.blocks);
+    return blocks_->evaluate(model_);
+  }
+  if (!whole_)
+    whole_ = prepare(data_, [&] { return aggregated_features(store_, options_.model.first_normalisation()); });
+  return evaluate_exactly(model_, {data_.graph, whole_->x, whole_->aggregated}, data_,
+                          options_.train.evaluation.memory_budget(), show_progress);
+}
+
+void Trainer::save() {
+  state_.total_seconds = seconds_before_ + session_.seconds();
+  if (!best_values_.empty()) {
+    save_model(best_checkpoint(run_.path()), options_, model_, best_values_, scaling_, trained_on_, best_state_, "");
+    best_values_ = {};
+  }
+  const std::string optimiser = fmt::format("optimiser-{}.safetensors", state_.step);
+  save_optimiser(run_.path() / optimiser, model_, adam_);
+  save_model(last_checkpoint(run_.path()), options_, model_, model_.values(), scaling_, trained_on_, state_, optimiser);
+  remove_other_optimisers(run_.path(), optimiser);
+  since_save_.restart();
+}
+
+void Trainer::stop_interrupted() {
+  save();
+  throw Interrupted(
+      fmt::format("stopped in epoch {} of {}; everything is saved. To go on:\n  clustergcn train --run {} --resume",
+                  state_.epoch + 1, options_.train.epochs, run_.path().string()));
+}
+
+// Tests the model that is kept: the best on validation, or the last.
+TrainingSummary Trainer::summarise() {
+  const bool best = options_.train.keep == KeptModel::kBest && state_.best_epoch > 0;
+  if (best) {
+    const SavedModel saved = load_model(best_checkpoint(run_.path()));
+    std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
+  }
+  TrainingSummary summary;
+  summary.run = run_.path();
+  summary.epochs = state_.epoch;
+  summary.kept_epoch = best ? state_.best_epoch : state_.epoch;
+  summary.stopped_early = state_.epoch < options_.train.epochs;
+  summary.clusters = layout_.num_clusters();
+  summary.per_batch = options_.train.clusters_per_batch(layout_.num_clusters());
+  summary.weights = model_.num_weights();
+  summary.train_seconds = state_.train_seconds;
+  summary.evaluation = evaluate(EvaluationKind::kExact, true);
+  summary.total_seconds = seconds_before_ + session_.seconds();
+  summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + adam_.bytes();
+  summary.workspace_bytes = model_.workspace_bytes();
+  summary.peak_memory = memory_figures().peak_rss;
+  return summary;
+}
+
+}  // namespace cgcn

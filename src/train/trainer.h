@@ -1,0 +1,89 @@
+// The training loop (Algorithm 1): batches of clusters, gradients, Adam; validation, checkpoints, early stopping.
+//
+// What happens is a function of the options, the store and the seed alone: neither the number of threads, nor the time
+// at which checkpoints are taken, nor stopping and resuming changes a bit of the weights.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "batch/batch_queue.h"
+#include "batch/cluster_batches.h"
+#include "common/progress.h"
+#include "nn/adam.h"
+#include "train/checkpoint.h"
+#include "train/evaluation.h"
+#include "train/run_directory.h"
+
+namespace cgcn {
+
+// One epoch as metrics.jsonl has it.
+struct EpochRecord {
+  uint32_t epoch = 0;  // from 1
+  double loss = 0, learning_rate = 0;
+  double seconds = 0;  // of its steps
+  std::optional<Scores> validation;
+  double validation_seconds = 0;
+};
+
+struct TrainingSummary {
+  fs::path run;
+  uint32_t epochs = 0;      // that were trained
+  uint32_t kept_epoch = 0;  // whose model was tested
+  bool stopped_early = false;
+  uint32_t clusters = 0, per_batch = 0;
+  uint64_t weights = 0;
+  double train_seconds = 0, total_seconds = 0;
+  std::optional<Evaluation> evaluation;  // of the kept model, on the whole graph
+  uint64_t graph_bytes = 0, model_bytes = 0, workspace_bytes = 0, peak_memory = 0;
+};
+
+class Trainer {
+ public:
+  // Partitions if that has not been done. A run that has a checkpoint goes on from it; Error where the store or the
+  // partition is not the one it was trained on.
+  Trainer(const Store& store, const RunOptions& options, RunDirectory run);
+
+  // Calls after every epoch. Throws Interrupted where the user stopped it, after having saved.
+  TrainingSummary run(const std::function<void(const EpochRecord&)>& on_epoch = {});
+
+  uint32_t batches_per_epoch() const { return batches_.batches_per_epoch(); }
+  const TrainingState& state() const { return state_; }
+  const RunDirectory& directory() const { return run_; }
+
+ private:
+  PreparedFeatures prepare(const Dataset& data, const std::function<FeatureMatrix()>& aggregate) const;
+  void describe_run();
+  void resume_from_checkpoint();
+  bool out_of_patience() const { return options_.train.patience > 0 && state_.since_best >= options_.train.patience; }
+  void run_steps(BatchQueue& queue, Progress& progress);
+  void take_step(const Batch& batch, double learning_rate);
+  [[noreturn]] void fail_not_finite(double loss) const;
+  EpochRecord end_epoch();
+  void keep_if_best(const Scores& validation);
+  Evaluation evaluate(EvaluationKind kind, bool show_progress);
+  void save();
+  [[noreturn]] void stop_interrupted();
+  TrainingSummary summarise();
+
+  const Store& store_;
+  RunOptions options_;
+  RunDirectory run_;
+  Dataset data_;
+  ClusterLayout layout_;
+  TrainedOn trained_on_;
+  ColumnScaling scaling_;
+  PreparedFeatures training_;
+  std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
+  std::optional<BlockEvaluator> blocks_;   // likewise
+  ClusterBatches batches_;
+  Model model_;
+  Adam adam_;
+  TrainingState state_;
+  Buffer<float> best_values_;  // not yet in best.safetensors; empty: it is up to date
+  TrainingState best_state_;
+  Timer since_save_, session_;
+  double seconds_before_ = 0;  // of earlier sessions
+};
+
+}  // namespace cgcn
