@@ -14,7 +14,7 @@
 namespace cgcn {
 namespace {
 
-constexpr uint32_t kHiddenColumns = 32;  // of the features that decide labels where the store gets none
+constexpr uint32_t kUnseenColumns = 16;  // of the features that labels follow from where the store gets none
 constexpr size_t kRowBlock = 512, kRowsAtOnce = 64 * kRowBlock;
 
 void write_feature_rows(StoreWriter& store, const NodeFeatures& features, NodeId nodes) {
@@ -67,10 +67,10 @@ void generate_store(const fs::path& target, const GenerateOptions& options, Stag
 
   std::vector<int32_t> classes;
   if (!shape.multi_label) classes = assign_classes(shape, communities, seed);
-  const uint32_t columns = shape.features > 0 ? shape.features : kHiddenColumns;
   Labels labels;
   {
-    const NodeFeatures features(shape, communities, columns, classes, seed);
+    const NodeFeatures features(shape, communities, shape.features > 0 ? shape.features : kUnseenColumns, classes,
+                                seed);
     if (shape.features > 0)
       write_feature_rows(store, features, shape.nodes);
     else

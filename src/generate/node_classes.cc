@@ -10,7 +10,7 @@ namespace cgcn {
 std::vector<int32_t> assign_classes(const Shape& shape, const Communities& communities, uint64_t seed) {
   std::vector<uint32_t> order(shape.classes);  // classes along the places
   std::iota(order.begin(), order.end(), 0u);
-  stream(seed, Stream::kClassPrototypes, UINT32_MAX).shuffle(std::span(order));
+  stream(seed, Stream::kClassOrder).shuffle(std::span(order));
   std::vector<int32_t> classes(shape.nodes);
   // Graph after graph takes its part of every class: the running count, rounded, so that the totals come out exact.
   std::vector<uint64_t> given(shape.classes);

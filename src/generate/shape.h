@@ -30,11 +30,12 @@ struct GenerateOptions {
   void list_options(OptionList& list);
 };
 
-// How strongly the parts of a node's features tell of its place, in units of the node's own noise.
+// What features tell and labels follow from, in units of the noise on each feature.
 struct Signal {
-  float class_strength = 0;      // one class a node: of the class's direction
-  float community_strength = 0;  // of each level of communities
-  float label_noise = 0;         // share of nodes whose label is another's
+  float own = 0, community = 0, above = 0;  // spread of the hidden quantities: a node's part, its communities'
+  std::array<float, 5> hops{};              // several labels a node: weight in a score of the means over 0 … 4 hops
+  float classes = 0;                        // one class a node: length of the class's direction
+  float label_noise = 0;                    // one class a node: share of nodes whose label is another's
 };
 
 // A shape with every number settled. Counts are exact: what is generated has just these.

@@ -17,7 +17,7 @@
 namespace cgcn {
 namespace {
 
-constexpr double kTailExponent = 1.8;  // P(degree > x) ~ x^-1.8
+constexpr double kTailExponent = 1.5;  // P(degree > x) ~ x^-1.5
 constexpr double kHubDegree = 12;      // the largest expected degree, in √n …
 constexpr double kHubShare = 0.2;      // … but no more than this share of a small graph's nodes
 constexpr double kOutward = 0.3;       // of a level's links, how many go further out
@@ -53,7 +53,7 @@ class LinkDrawer {
       : communities_(communities), cumulative_(cumulative), seed_(seed) {}
 
   // About `wanted` links, duplicates among them possible across nodes but not within one.
-  std::vector<EdgeKey> draw(double wanted, uint32_t round, Progress& progress) const {
+  std::vector<EdgeKey> draw(double wanted, uint32_t round, double new_share, Progress& progress) const {
     const NodeId n = communities_.num_nodes();
     const double rate = wanted / cumulative_[n];
     std::vector<std::vector<EdgeKey>> blocks((n + kNodeBlock - 1) / kNodeBlock);
@@ -65,7 +65,7 @@ class LinkDrawer {
             static_cast<uint64_t>(std::floor(rate * cumulative_[p + 1]) - std::floor(rate * cumulative_[p]));
         draw_from(static_cast<NodeId>(p), links, round, keys);
       }
-      progress.advance(end - begin);
+      progress.advance(static_cast<uint64_t>(new_share * static_cast<double>(keys.size())));
     });
     std::vector<EdgeKey> all;
     size_t total = 0;
@@ -207,16 +207,17 @@ CsrGraph graph_of(const std::vector<EdgeKey>& keys, NodeId n) {
 CsrGraph generate_links(const Shape& shape, const Communities& communities, uint64_t seed) {
   const std::vector<double> cumulative = draw_weights(shape, communities, seed);
   const LinkDrawer drawer(communities, cumulative, seed);
-  Progress progress("drawing links", shape.nodes, "nodes");
+  Progress progress("drawing links", shape.edges, "edges");
   std::vector<EdgeKey> keys;
   double new_share = 1;  // of the links drawn in the last round, how many were not there yet
   for (uint32_t round = 0; round < kRounds && keys.size() < shape.edges; ++round) {
     throw_if_interrupted();
     const size_t before = keys.size();
     const double wanted = (1.02 * static_cast<double>(shape.edges - before) + 16) / new_share;
-    const std::vector<EdgeKey> more = drawer.draw(wanted, round, progress);
+    const std::vector<EdgeKey> more = drawer.draw(wanted, round, new_share, progress);
     keys.insert(keys.end(), more.begin(), more.end());
     sort_unique(keys, shape.nodes);
+    progress.set(std::min<uint64_t>(keys.size(), shape.edges));
     new_share = std::max(0.05, static_cast<double>(keys.size() - before) / wanted);
   }
   if (keys.size() < shape.edges) fill_from_complement(keys, shape, seed);
