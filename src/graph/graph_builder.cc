@@ -104,18 +104,21 @@ size_t sort_and_merge(std::span<NodeId> targets, float* weights, std::vector<std
 void sort_rows(Rows& rows, bool keep_self_loops, BuildCounts& counts) {
   const NodeId n = rows.num_nodes();
   Buffer<EdgeOffset> length(size_t{n} + 1, 0);
-  Buffer<uint8_t> has_loop(n, 0);
+  Buffer<uint32_t> loops(n, 0);
   parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
     std::vector<std::pair<NodeId, float>> scratch;
     for (size_t v = begin; v < end; ++v) {
       const EdgeOffset first = rows.offsets[v];
       NodeId* targets = rows.targets.data() + first;
       float* weights = rows.weighted() ? rows.weights.data() + first : nullptr;
+      if (!keep_self_loops)
+        loops[v] = static_cast<uint32_t>(std::count(targets, targets + (rows.offsets[v + 1] - first), v));
       size_t size = sort_and_merge({targets, rows.offsets[v + 1] - first}, weights, scratch);
       NodeId* loop = std::lower_bound(targets, targets + size, static_cast<NodeId>(v));
       if (loop != targets + size && *loop == v) {
-        has_loop[v] = 1;
-        if (!keep_self_loops) {
+        if (keep_self_loops) {
+          loops[v] = 1;
+        } else {
           if (weights != nullptr) std::copy(weights + (loop - targets) + 1, weights + size, weights + (loop - targets));
           std::copy(loop + 1, targets + size, loop);
           --size;
@@ -124,7 +127,7 @@ void sort_rows(Rows& rows, bool keep_self_loops, BuildCounts& counts) {
       length[v + 1] = size;
     }
   });
-  for (NodeId v = 0; v < n; ++v) counts.self_loops += has_loop[v];
+  for (NodeId v = 0; v < n; ++v) counts.self_loops += loops[v];
   prefix_sum(length);
   const uint64_t loops_dropped = keep_self_loops ? 0 : counts.self_loops;
   counts.duplicates = rows.offsets[n] - length[n] - loops_dropped;

@@ -55,7 +55,7 @@ struct BuildOptions {
 struct BuildCounts {
   uint64_t entries = 0;          // as the source listed them
   uint64_t duplicates = 0;       // the same ordered pair again: merged (weights added)
-  uint64_t self_loops = 0;       // distinct ones; dropped unless kept
+  uint64_t self_loops = 0;       // dropped: as many as were listed, and none of them a duplicate; kept: distinct ones
   uint64_t one_directional = 0;  // without their reverse, which was added; only where undirected
 };
 

@@ -1,5 +1,8 @@
 #include "io/array.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -66,6 +69,8 @@ void convert_as(char kind, uint32_t item_bytes, const std::byte* from, uint64_t 
   CGCN_CHECK(false, "read an array of kind {}{} as numbers", kind, item_bytes);
 }
 
+}  // namespace
+
 void append_utf8(std::string& text, uint32_t code) {
   if (code < 0x80) {
     text += static_cast<char>(code);
@@ -80,16 +85,25 @@ void append_utf8(std::string& text, uint32_t code) {
   }
 }
 
-}  // namespace
-
 SharedBytes SharedBytes::map(const fs::path& path) {
   auto file = std::make_shared<MappedFile>(path);
-  const MappedFile* mapping = file.get();
-  return {mapping->bytes(), std::move(file), mapping};
+  const std::span<const std::byte> bytes = file->bytes();
+  return {bytes, std::move(file), true};
+}
+
+SharedBytes SharedBytes::own(std::string bytes) {
+  auto kept = std::make_shared<std::string>(std::move(bytes));
+  const auto view = std::as_bytes(std::span(*kept));
+  return {view, std::move(kept), false};
 }
 
 void SharedBytes::release() const {
-  if (file != nullptr) file->release(static_cast<size_t>(span.data() - file->bytes().data()), span.size());
+  if (!mapped || span.empty()) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(span.data());
+  const uintptr_t begin = (address + page - 1) / page * page, end = (address + span.size()) / page * page;
+  // Pages of a mapped file are clean or shared: dropping them from this process loses nothing.
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 Array Array::parse_npy(SharedBytes bytes, std::string where) {

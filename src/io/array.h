@@ -19,16 +19,20 @@
 
 namespace cgcn {
 
-// Bytes and what keeps them alive. `file` is the mapping they lie in, or null where they are on the heap.
+// Bytes and what keeps them alive. `mapped`: they lie in a mapped file, not on the heap.
 struct SharedBytes {
   std::span<const std::byte> span;
   std::shared_ptr<const void> owner;
-  const MappedFile* file = nullptr;
+  bool mapped = false;
 
   static SharedBytes map(const fs::path& path);
-  SharedBytes part(size_t offset, size_t size) const { return {span.subspan(offset, size), owner, file}; }
+  static SharedBytes own(std::string bytes);
+  std::string_view text() const { return {reinterpret_cast<const char*>(span.data()), span.size()}; }
+  SharedBytes part(size_t offset, size_t size) const { return {span.subspan(offset, size), owner, mapped}; }
   void release() const;  // drops the pages from this process's memory; they come back when read again
 };
+
+void append_utf8(std::string& text, uint32_t code);
 
 class Array {
  public:

@@ -9,26 +9,20 @@ namespace {
 
 constexpr size_t kRun = size_t{1} << 16;
 
-// Narrows ids that were read as int64, or says which edge is wrong.
-void check_ids(const int64_t* ids, size_t count, uint64_t first_edge, NodeId num_nodes, const std::string& where,
-               NodeId* out) {
-  for (size_t i = 0; i < count; ++i) {
-    if (ids[i] < 0 || ids[i] >= static_cast<int64_t>(num_nodes))
-      throw Error(ids[i] < 0 ? fmt::format("edge {} names node {}, which is negative", first_edge + i, ids[i])
-                             : fmt::format("edge {} names node {}, but there are {} nodes, numbered from 0",
-                                           first_edge + i, ids[i], num_nodes),
-                  where);
-    out[i] = static_cast<NodeId>(ids[i]);
-  }
-}
-
-void check_weights(const float* weights, size_t count, uint64_t first_edge, const std::string& where) {
-  for (size_t i = 0; i < count; ++i)
-    if (!std::isfinite(weights[i]))
-      throw Error(fmt::format("the weight of edge {} is not a finite number", first_edge + i), where);
-}
-
 }  // namespace
+
+NodeId check_node(int64_t id, uint64_t edge, NodeId num_nodes, const std::string& where) {
+  if (id < 0) throw Error(fmt::format("edge {} names node {}, which is negative", edge, id), where);
+  if (id >= static_cast<int64_t>(num_nodes))
+    throw Error(fmt::format("edge {} names node {}, but there are {} nodes, numbered from 0", edge, id, num_nodes),
+                where);
+  return static_cast<NodeId>(id);
+}
+
+float check_weight(float weight, uint64_t edge, const std::string& where) {
+  if (!std::isfinite(weight)) throw Error(fmt::format("the weight of edge {} is not a finite number", edge), where);
+  return weight;
+}
 
 ColumnEdges::ColumnEdges(IdColumn from, IdColumn to, uint64_t count, std::optional<Array> weights, NodeId num_nodes)
     : from_(std::move(from)), to_(std::move(to)), count_(count), weights_(std::move(weights)), num_nodes_(num_nodes) {
@@ -62,12 +56,12 @@ void ColumnEdges::visit(const std::function<void(const EdgeRun&)>& use) const {
     const auto count = static_cast<size_t>(std::min<uint64_t>(kRun, count_ - first));
     for (const auto& [column, out] : {std::pair{&from_, &from}, std::pair{&to_, &to}}) {
       column->array.read(column->first + first * column->stride, column->stride, count, wide.data());
-      check_ids(wide.data(), count, first, num_nodes_, column->array.where(), out->data());
+      for (size_t i = 0; i < count; ++i) (*out)[i] = check_node(wide[i], first + i, num_nodes_, column->array.where());
       column->array.release();
     }
     if (weights_) {
       weights_->read(first, 1, count, weights.data());
-      check_weights(weights.data(), count, first, weights_->where());
+      for (size_t i = 0; i < count; ++i) check_weight(weights[i], first + i, weights_->where());
       weights_->release();
     }
     use({from.data(), to.data(), weights_ ? weights.data() : nullptr, count});

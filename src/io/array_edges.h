@@ -33,6 +33,10 @@ class ColumnEdges final : public EdgeSource {
   NodeId num_nodes_;
 };
 
+// Error, naming `where`, unless this is a node; a finite weight.
+NodeId check_node(int64_t id, uint64_t edge, NodeId num_nodes, const std::string& where);
+float check_weight(float weight, uint64_t edge, const std::string& where);
+
 // Whether every element is 1: weights that say nothing are not kept.
 bool all_ones(const Array& array);
 

@@ -234,6 +234,16 @@ void import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, N
   store.write_split(split);
 }
 
+void refuse_file_options(const ImportOptions& options, const std::string& format, bool split_too) {
+  const auto refuse = [&](const std::string& value, const char* option) {
+    if (!value.empty())
+      throw Error(fmt::format("is for plain files; the {} format has its own", format), option, "leave it out");
+  };
+  refuse(options.features, "--features");
+  refuse(options.labels, "--labels");
+  if (split_too) refuse(options.split_file, "--split-file");
+}
+
 fs::path find_file(const fs::path& folder, std::initializer_list<const char*> names) {
   std::error_code error;
   for (const char* name : names)

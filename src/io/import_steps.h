@@ -72,6 +72,9 @@ std::array<double, 3> parse_split_shares(const std::string& text);  // throws st
 void import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
                              const ImportOptions& options, StoreWriter& store, ImportReport& report);
 
+// For formats whose files have fixed names: --features, --labels (and --split-file) are an Error.
+void refuse_file_options(const ImportOptions& options, const std::string& format, bool split_too = true);
+
 // The first of `names` that exists in `folder`; empty where none does.
 fs::path find_file(const fs::path& folder, std::initializer_list<const char*> names);
 

@@ -1,11 +1,12 @@
-// “plain”: a folder of NumPy arrays, one thing a file, nodes numbered from 0.
-//   edge_index.npy [2, E] or [E, 2]      edge_weight.npy [E], if edges have weights
-//   features.npy [N, F]                  none: each node is its own feature
-//   labels.npy [N] or [N, C]             graph_id.npy [N], where there are several graphs
-//   split.npy [N], or train.npy, valid.npy and test.npy: ids or masks
+// “plain”: a folder of NumPy arrays, one thing a file, nodes numbered from 0. Each may be .npy or .npz.
+//   edge_index [2, E] or [E, 2], or adj.npz (SciPy)   edge_weight [E], where edges have weights
+//   features [N, F], dense or SciPy; none: each node is its own feature
+//   labels [N] or [N, C]                              graph_id [N], where there are several graphs
+//   split [N], or train, valid and test: ids or masks
 #include "common/error.h"
 #include "io/array_edges.h"
 #include "io/import_steps.h"
+#include "io/sparse_matrix.h"
 
 namespace cgcn {
 namespace {
@@ -15,7 +16,7 @@ struct PlainFiles {
 };
 
 fs::path named_or_found(const std::string& named, const fs::path& folder, std::initializer_list<const char*> names) {
-  return named.empty() ? find_file(folder, names) : fs::path(named);
+  return named.empty() ? find_array(folder, names) : fs::path(named);
 }
 
 PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options) {
@@ -23,27 +24,77 @@ PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options
   const bool is_folder = fs::is_directory(source, error);
   const fs::path folder = is_folder ? source : source.parent_path();
   PlainFiles files;
-  files.edges = is_folder ? folder / "edge_index.npy" : source;
-  files.weights = find_file(folder, {"edge_weight.npy", "edge_weights.npy"});
-  files.features = named_or_found(options.features, folder, {"features.npy", "feats.npy", "x.npy"});
-  files.labels = named_or_found(options.labels, folder, {"labels.npy", "label.npy", "y.npy"});
-  files.split = named_or_found(options.split_file, folder, {"split.npy"});
-  files.graph_ids = find_file(folder, {"graph_id.npy", "graph_ids.npy"});
+  files.edges = is_folder ? find_array(folder, {"edge_index", "adj", "adjacency"}) : source;
+  if (files.edges.empty()) throw Error("has no edge_index.npy", source.string());
+  files.weights = find_array(folder, {"edge_weight", "edge_weights"});
+  files.features = named_or_found(options.features, folder, {"features", "feats", "x"});
+  files.labels = named_or_found(options.labels, folder, {"labels", "label", "y"});
+  files.split = named_or_found(options.split_file, folder, {"split"});
+  files.graph_ids = find_array(folder, {"graph_id", "graph_ids"});
   if (!files.split.empty()) return files;
-  files.parts[0] = find_file(folder, {"train.npy", "train_idx.npy", "train_mask.npy"});
-  files.parts[1] =
-      find_file(folder, {"valid.npy", "validation.npy", "val.npy", "valid_idx.npy", "val_idx.npy", "val_mask.npy"});
-  files.parts[2] = find_file(folder, {"test.npy", "test_idx.npy", "test_mask.npy"});
+  files.parts[0] = find_array(folder, {"train", "train_idx", "train_mask"});
+  files.parts[1] = find_array(folder, {"valid", "validation", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"});
+  files.parts[2] = find_array(folder, {"test", "test_idx", "test_mask"});
   return files;
 }
 
-std::vector<uint8_t> read_plain_split(const PlainFiles& files, NodeId num_nodes) {
-  if (!files.split.empty()) return read_split(Array::open_npy(files.split), num_nodes);
+// Features are dense, or sparse as SciPy saves them.
+struct PlainFeatures {
+  std::optional<Array> dense;
+  std::optional<SparseMatrix> sparse;
+
+  PlainFeatures(const fs::path& path, const fs::path& scratch) {
+    if (path.extension() == ".npz")
+      if (const NpzFile file(path, scratch); SparseMatrix::is_in(file)) {
+        sparse = SparseMatrix::read(file);
+        return;
+      }
+    dense = open_array(path, scratch);
+  }
+  NodeId rows() const {
+    return dense ? check_node_count(dense->rows(), dense->where()) : check_node_count(sparse->rows, sparse->where());
+  }
+  void import_into(StoreWriter& store, NodeId num_nodes) const {
+    dense ? import_features(*dense, num_nodes, store) : import_sparse_features(*sparse, num_nodes, store);
+  }
+};
+
+// The edges, once it is known how many nodes there are; a SciPy matrix knows it by itself.
+class PlainEdges {
+ public:
+  PlainEdges(const PlainFiles& files, const fs::path& scratch) {
+    if (files.edges.extension() == ".npz")
+      if (const NpzFile file(files.edges, scratch); SparseMatrix::is_in(file)) {
+        matrix_ = SparseMatrix::read(file);
+        return;
+      }
+    index_ = open_array(files.edges, scratch);
+    if (files.weights.empty()) return;
+    weights_ = open_array(files.weights, scratch);
+    weights_->require_numbers("edge weights");
+    if (all_ones(*weights_)) weights_.reset();
+  }
+  NodeId num_nodes() const {
+    if (matrix_) return check_node_count(matrix_->rows, matrix_->where());
+    return check_node_count(ColumnEdges::from_edge_index(*index_, {}, 0).largest_id_plus_one(), index_->where());
+  }
+  std::unique_ptr<EdgeSource> make(NodeId num_nodes) const {
+    if (matrix_) return make_edges(*matrix_, num_nodes);
+    return std::make_unique<ColumnEdges>(ColumnEdges::from_edge_index(*index_, weights_, num_nodes));
+  }
+
+ private:
+  std::optional<SparseMatrix> matrix_;
+  std::optional<Array> index_, weights_;
+};
+
+std::vector<uint8_t> read_plain_split(const PlainFiles& files, NodeId num_nodes, const fs::path& scratch) {
+  if (!files.split.empty()) return read_split(open_array(files.split, scratch), num_nodes);
   if (files.parts[0].empty()) return {};
   std::vector<uint8_t> split(num_nodes, static_cast<uint8_t>(Role::kNone));
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
     if (const fs::path& part = files.parts[static_cast<size_t>(role)]; !part.empty())
-      assign_role(Array::open_npy(part), role, split);
+      assign_role(open_array(part, scratch), role, split);
   return split;
 }
 
@@ -71,35 +122,32 @@ class PlainReader final : public Reader {
   }
   bool recognises(const fs::path& source) const override {
     std::error_code error;
-    if (fs::is_directory(source, error)) return fs::is_regular_file(source / "edge_index.npy", error);
+    if (fs::is_directory(source, error)) return !find_array(source, {"edge_index", "adj", "adjacency"}).empty();
     return source.extension() == ".npy" && fs::is_regular_file(source, error);
   }
 
   void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
             ImportReport& report) const override {
     const PlainFiles files = find_plain_files(source, options);
-    const Array edge_index = Array::open_npy(files.edges);
-    const auto open_if = [](const fs::path& path) {
-      return path.empty() ? std::nullopt : std::optional(Array::open_npy(path));
-    };
-    std::optional<Array> weights = open_if(files.weights);
-    if (weights && all_ones(*weights)) weights.reset();
-    const std::optional<Array> features = open_if(files.features), labels = open_if(files.labels);
+    const fs::path& scratch = store.staging();
+    const PlainEdges edges(files, scratch);
+    std::optional<PlainFeatures> features;
+    std::optional<Array> labels;
+    if (!files.features.empty()) features.emplace(files.features, scratch);
+    if (!files.labels.empty()) labels = open_array(files.labels, scratch);
 
     // Whatever lists all nodes says how many there are; edges alone cannot know of isolated ones at the end.
-    const NodeId n = features ? check_node_count(features->rows(), features->where())
+    const NodeId n = features ? features->rows()
                      : labels ? check_node_count(labels->rows(), labels->where())
-                              : check_node_count(ColumnEdges::from_edge_index(edge_index, {}, 0).largest_id_plus_one(),
-                                                 edge_index.where());
-    ColumnEdges edges = ColumnEdges::from_edge_index(edge_index, weights, n);
-    import_graph(n, edges, options, store, report);
+                              : edges.num_nodes();
+    import_graph(n, *edges.make(n), options, store, report);
     if (features)
-      import_features(*features, n, store);
+      features->import_into(store, n);
     else
       import_identity_features(n, store, report);
-    if (!files.graph_ids.empty()) import_graph_ids(Array::open_npy(files.graph_ids), n, store);
-    import_labels_and_split(labels ? read_labels(*labels, n) : Labels(), read_plain_split(files, n), n, options, store,
-                            report);
+    if (!files.graph_ids.empty()) import_graph_ids(open_array(files.graph_ids, scratch), n, store);
+    import_labels_and_split(labels ? read_labels(*labels, n) : Labels(), read_plain_split(files, n, scratch), n,
+                            options, store, report);
   }
 };
 

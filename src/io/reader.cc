@@ -34,20 +34,21 @@ void ImportOptions::list_options(OptionList& list) {
 
 void ImportReport::add_counts(const BuildCounts& found, const BuildOptions& options) {
   counts = found;
-  lines.push_back(fmt::format("{} edge entries read", format_count(found.entries)));
-  if (found.duplicates > 0) lines.push_back(fmt::format("{} duplicate entries merged", format_count(found.duplicates)));
-  if (found.self_loops > 0)
-    lines.push_back(fmt::format("{} self-loops {}", format_count(found.self_loops),
-                                options.keep_self_loops ? "kept" : "dropped (--keep-self-loops keeps them)"));
-  if (found.one_directional > 0)
-    lines.push_back(
-        fmt::format("{} reverse entries added (--directed keeps directions)", format_count(found.one_directional)));
+  const auto say = [&](uint64_t count, const char* one, const char* many, const char* done) {
+    if (count > 0) lines.push_back(fmt::format("{} {} {}", format_count(count), count == 1 ? one : many, done));
+  };
+  say(found.entries, "edge entry", "edge entries", "read");
+  say(found.duplicates, "duplicate entry", "duplicate entries", "merged");
+  say(found.self_loops, "self-loop entry", "self-loop entries",
+      options.keep_self_loops ? "kept" : "dropped (--keep-self-loops keeps them)");
+  say(found.one_directional, "reverse entry", "reverse entries", "added (--directed keeps directions)");
 }
 
 const std::vector<std::unique_ptr<Reader>>& all_readers() {
   static const auto readers = [] {
     std::vector<std::unique_ptr<Reader>> list;
-    for (const auto make : {make_graphsage_reader, make_ogb_reader, make_plain_reader, make_edges_reader})
+    for (const auto make : {make_planetoid_reader, make_gnn_benchmark_reader, make_dgl_reddit_reader,
+                            make_graphsage_reader, make_ogb_reader, make_plain_reader, make_edges_reader})
       list.push_back(make());
     return list;
   }();

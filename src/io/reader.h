@@ -50,6 +50,9 @@ const Reader& choose_reader(const fs::path& source, const ImportOptions& options
 std::unique_ptr<Reader> make_graphsage_reader();
 std::unique_ptr<Reader> make_ogb_reader();
 std::unique_ptr<Reader> make_edges_reader();
+std::unique_ptr<Reader> make_planetoid_reader();
+std::unique_ptr<Reader> make_gnn_benchmark_reader();
+std::unique_ptr<Reader> make_dgl_reddit_reader();
 std::unique_ptr<Reader> make_plain_reader();
 
 }  // namespace cgcn

@@ -38,7 +38,7 @@ TEST(PlainReader, CountsWhatItMends) {
   EXPECT_EQ(report.counts.duplicates, 1u);
   EXPECT_EQ(report.counts.self_loops, 1u);
   EXPECT_EQ(report.counts.one_directional, 1u);
-  EXPECT_THAT(report.lines, ::testing::Contains("1 duplicate entries merged"));
+  EXPECT_THAT(report.lines, ::testing::Contains("1 duplicate entry merged"));
   EXPECT_EQ(data.graph.num_edges(), 2u);
 }
 
