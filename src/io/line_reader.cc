@@ -51,7 +51,8 @@ bool LineReader::refill() {
   }
   const int got = gzread(file_.get(), buffer_.data() + end_, static_cast<unsigned>(buffer_.size() - end_));
   int status = Z_OK;
-  const char* message = gzerror(file_.get(), &status);
+  std::string_view message = gzerror(file_.get(), &status);
+  if (message.starts_with(path_.c_str())) message.remove_prefix(std::min(path_.native().size() + 2, message.size()));
   if (status == Z_BUF_ERROR)
     throw Error("is cut off: the gzip data ends too early", path_.string(), "copy or download it again");
   if (got < 0 || status < 0)
@@ -87,7 +88,7 @@ bool LineReader::next(std::string_view& line) {
 
 bool LineReader::next_content(std::string_view& line) {
   while (next(line))
-    if (!line.empty() && line[0] != '#') return true;
+    if (line.find_first_not_of('\t') != std::string_view::npos && line[0] != '#') return true;
   return false;
 }
 

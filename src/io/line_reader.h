@@ -24,7 +24,7 @@ class LineReader {
 
   // The next line without its ending; false at the end of the file. The view holds until the next call.
   bool next(std::string_view& line);
-  // The same, passing over empty lines and those that begin with '#'.
+  // The same, passing over lines of nothing but blanks and those that begin with '#'.
   bool next_content(std::string_view& line);
 
   uint64_t line_number() const { return line_number_; }
