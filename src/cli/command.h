@@ -33,5 +33,6 @@ void add_partition_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 void add_evaluate_command(CLI::App& program);
 void add_predict_command(CLI::App& program);
+void add_options_command(CLI::App& program);
 
 }  // namespace cgcn

@@ -208,19 +208,6 @@ std::string OptionList::to_toml() const {
   return text;
 }
 
-std::string OptionList::to_markdown() const {
-  std::string text, group = "\n";
-  for (const Option& option : options_) {
-    if (option.group_ != group)
-      text += fmt::format("\n### {}\n\n| option | default | meaning |\n| --- | --- | --- |\n", group = option.group_);
-    std::string value = option.value_name_;
-    for (size_t at = 0; (at = value.find('|', at)) != std::string::npos; at += 2) value.replace(at, 1, "\\|");
-    text += fmt::format("| `--{}`{}{}{} | {} | {} |\n", option.name_, value.empty() ? "" : " `", value,
-                        value.empty() ? "" : "`", option.default_text_, option.help_);
-  }
-  return text;
-}
-
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
   const auto distance = [](const std::string& a, const std::string& b) {
     std::vector<size_t> row(b.size() + 1);

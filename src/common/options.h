@@ -89,8 +89,7 @@ class OptionList {
   nlohmann::json to_json() const;
   // Reads what to_json wrote; names that are not there keep their value. Throws Error naming `where`.
   void from_json(const nlohmann::json& values, const std::string& where);
-  std::string to_toml() const;      // grouped, with the help text as comments
-  std::string to_markdown() const;  // tables for docs/options.md
+  std::string to_toml() const;  // grouped, with the help text as comments
 
  private:
   Option& add_erased(std::string name, Option::Kind kind, std::string help, std::function<std::string()> get,

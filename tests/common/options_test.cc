@@ -137,7 +137,6 @@ TEST(Options, TextThatIsNotUtf8StillGivesAFile) {
   Sample sample;
   sample.title = "path\xff\xfe";
   EXPECT_NO_THROW(toml::parse(sample.list.to_toml()));
-  EXPECT_NO_THROW(sample.list.to_markdown());
 }
 
 TEST(Options, DefaultsAreRememberedFromDeclaration) {
@@ -152,14 +151,6 @@ TEST(Options, DefaultsAreRememberedFromDeclaration) {
 TEST(Options, ANameIsDeclaredOnce) {
   Sample sample;
   EXPECT_THROW(sample.list.add("parts", &sample.parts, "again"), std::logic_error);
-}
-
-TEST(Options, MarkdownHasOneRowAnOptionAndEscapesBars) {
-  Sample sample;
-  const std::string text = sample.list.to_markdown();
-  EXPECT_NE(text.find("### Numbers"), std::string::npos);
-  EXPECT_NE(text.find("| `--parts` `P` | 7 | how many |"), std::string::npos) << text;
-  EXPECT_NE(text.find("| `--colour` `red\\|green` | red | which one |"), std::string::npos) << text;
 }
 
 TEST(Nearest, SuggestsOnlyWhatIsNear) {
