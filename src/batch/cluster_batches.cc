@@ -76,9 +76,7 @@ ClusterBatches::ClusterBatches(ClusterLayout layout, const ClusterBatchOptions& 
   }
   limits_ = {.max_nodes = static_cast<uint32_t>(sum_of_largest(sizes, q_)), .max_entries = sum_of_largest(entries, q_)};
   in_loss_ = Buffer<uint8_t>(data.num_nodes());
-  for (NodeId v = 0; v < data.num_nodes(); ++v)
-    in_loss_[v] = data.role(v) == Role::kTrain && data.labels.present() &&
-                  (data.labels.multi_label() || data.labels.class_of(v) >= 0);
+  for (NodeId v = 0; v < data.num_nodes(); ++v) in_loss_[v] = data.is_trained_on(v) ? 1 : 0;
 }
 
 uint32_t ClusterBatches::batches_per_epoch() const { return (layout_.num_clusters() + q_ - 1) / q_; }

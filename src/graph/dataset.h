@@ -87,6 +87,10 @@ struct Dataset {
 
   NodeId num_nodes() const { return graph.num_nodes(); }
   Role role(NodeId v) const { return split.empty() ? Role::kNone : static_cast<Role>(split[v]); }
+  // Whether v counts in the loss: a training node whose label is known.
+  bool is_trained_on(NodeId v) const {
+    return role(v) == Role::kTrain && labels.present() && (labels.multi_label() || labels.class_of(v) >= 0);
+  }
   std::array<uint64_t, 3> split_sizes() const;  // train, validation, test
   uint32_t num_graphs() const;
   std::string class_name(uint32_t label) const {

@@ -4,9 +4,11 @@
 // so that the bits do not depend on the number of threads. The result is a store of its own with features and no links,
 // keyed by the normalisation's name and bound to the content it was computed from.
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include "common/interrupt.h"
+#include "common/log.h"
+#include "common/memory.h"
 #include "common/progress.h"
 #include "common/threads.h"
 #include "partition/partition.h"
@@ -14,7 +16,8 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{64} << 20;
+constexpr size_t kChunkBytes = size_t{64} << 20;    // of the product, computed before they are written
+constexpr size_t kMappedBytes = size_t{512} << 20;  // of mapped pages kept from one chunk to the next
 constexpr size_t kRowBlock = 64;
 
 // The rows of N(A), one at a time.
@@ -58,8 +61,9 @@ class NormalisedRows {
 
 class Aggregator {
  public:
-  Aggregator(const Dataset& data, const Normalisation& normalisation, StoreWriter& writer)
-      : features_(data.features),
+  Aggregator(const Store& files, const Dataset& data, const Normalisation& normalisation, StoreWriter& writer)
+      : files_(files),
+        features_(data.features),
         rows_(data.graph, normalisation),
         n_(data.num_nodes()),
         writer_(writer),
@@ -73,6 +77,11 @@ class Aggregator {
   }
 
  private:
+  void finish_chunk(size_t rows) {
+    if (memory_figures().file_backed > kMappedBytes) files_.release_pages();
+    progress_.advance(rows);
+  }
+
   void write_dense() {
     const size_t width = features_.columns();
     const size_t chunk_rows = std::max<size_t>(kRowBlock, kChunkBytes / (width * sizeof(float)));
@@ -87,7 +96,7 @@ class Aggregator {
           sum_dense_row(static_cast<NodeId>(begin + r), row.data(), chunk.data() + r * width);
       });
       array.append(std::span<const float>(chunk.data(), (end - begin) * width));
-      progress_.advance(end - begin);
+      finish_chunk(end - begin);
     }
     writer_.end_array("features", array);
     writer_.declare_features(FeatureMatrix::Kind::kDense32, features_.columns());
@@ -178,7 +187,7 @@ class Aggregator {
           offsets.append(std::span<const EdgeOffset>(&total, 1));
         }
       }
-      progress_.advance(end - begin);
+      finish_chunk(end - begin);
     }
     writer_.end_array("features_offsets", offsets);
     writer_.end_array("features_columns", columns);
@@ -186,6 +195,7 @@ class Aggregator {
     writer_.declare_features(FeatureMatrix::Kind::kSparse, features_.columns());
   }
 
+  const Store& files_;
   const FeatureMatrix& features_;
   const NormalisedRows rows_;
   const NodeId n_;
@@ -193,16 +203,26 @@ class Aggregator {
   Progress progress_;
 };
 
-// The product kept at `path`: the one that is there, if it was made of this content, or a new one in its place.
-FeatureMatrix ensure_product(const fs::path& path, const Dataset& data, const Normalisation& normalisation) {
-  const nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+// The product that is kept there; nothing where there is none, or one of other content, or a damaged one.
+std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key) {
   std::error_code ignored;
-  if (fs::exists(path / "meta.json", ignored)) {
+  if (!fs::exists(path, ignored)) return std::nullopt;
+  try {
     const Store kept(path);
     if (kept.extra().value("aggregated", nlohmann::json()) == key) return kept.dataset().features;
+    log::note("{} was computed from other data: computing it again", path.string());
+  } catch (const Error& problem) {
+    log::warn("{}; computing it again", problem.problem());
   }
+  return std::nullopt;
+}
+
+FeatureMatrix ensure_product(const fs::path& path, const Store& files, const Dataset& data,
+                             const Normalisation& normalisation) {
+  const nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+  if (auto found = find_product(path, key)) return *std::move(found);
   StoreWriter writer(path, StagedDirectory::Existing::kReplace);
-  Aggregator(data, normalisation, writer).write();
+  Aggregator(files, data, normalisation, writer).write();
   writer.write_array("adjacency_offsets",
                      std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
   writer.write_array("adjacency_targets", std::span<const NodeId>());
@@ -215,11 +235,11 @@ FeatureMatrix ensure_product(const fs::path& path, const Dataset& data, const No
 }  // namespace
 
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation) {
-  return ensure_product(layout.path / "aggregated" / normalisation.name(), layout.data, normalisation);
+  return ensure_product(layout.path / "aggregated" / normalisation.name(), *layout.files, layout.data, normalisation);
 }
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation) {
-  return ensure_product(store.path() / "cache" / ("aggregated-" + normalisation.name()), store.dataset(),
+  return ensure_product(store.path() / "cache" / ("aggregated-" + normalisation.name()), store, store.dataset(),
                         normalisation);
 }
 

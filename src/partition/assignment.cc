@@ -132,23 +132,22 @@ Assignment assign_from_file(std::span<const uint32_t> numbers, std::span<const N
 }
 
 Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, uint32_t parts,
-                           const PartitionOptions& options, PartitionResult& account) {
+                           const PartitionOptions& options, Stages& stages) {
   CGCN_CHECK(parts >= 1 && parts <= nodes.size());
-  const Timer timer;
   Buffer<uint32_t> clusters;
   if (parts == 1 || parts == nodes.size()) {  // nothing to decide, and where METIS is at its weakest
     clusters = Buffer<uint32_t>(nodes.size(), 0);
     if (parts > 1) std::iota(clusters.begin(), clusters.end(), 0u);
   } else if (options.method == PartitionMethod::kRandom) {
+    stages.begin("random clusters");
     clusters = assign_randomly(nodes.size(), parts, options.seed);
-    account.times.add("random assignment", timer.seconds());
   } else {
+    stages.begin("graph for METIS");
     const MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
-    account.times.add("graph for METIS", timer.seconds());
     throw_if_interrupted();
+    stages.begin("METIS");
     MetisRun run = run_metis(graph, parts, options);
-    account.times.add("METIS", run.seconds);
-    account.metis_peak_rss = run.peak_rss;
+    stages.end(run.peak_rss);
     clusters = std::move(run.clusters);
   }
   Assignment assignment = close_up(std::move(clusters));

@@ -4,15 +4,14 @@
 #include <numeric>
 
 #include "common/interrupt.h"
+#include "common/memory.h"
 #include "common/progress.h"
 #include "common/threads.h"
 
 namespace cgcn {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{64} << 20;     // of rows gathered before they are written
-constexpr size_t kReleaseBytes = size_t{256} << 20;  // read from the store before its pages are given back
-constexpr size_t kRowBlock = 512;                    // rows a thread takes at a time
+constexpr size_t kRowBlock = 512;  // rows a thread takes at a time
 
 // Counting sort of the nodes by cluster.
 void sort_by_cluster(std::span<const NodeId> nodes, const Assignment& assignment, std::span<NodeId> order,
@@ -26,8 +25,13 @@ void sort_by_cluster(std::span<const NodeId> nodes, const Assignment& assignment
 
 class LayoutWriter {
  public:
-  LayoutWriter(const Store& store, std::span<const NodeId> order, StoreWriter& writer)
-      : store_(store), data_(store.dataset()), order_(order), writer_(writer), progress_("layout", order.size() * 2) {}
+  LayoutWriter(const Store& store, std::span<const NodeId> order, uint64_t memory, StoreWriter& writer)
+      : store_(store),
+        data_(store.dataset()),
+        order_(order),
+        writer_(writer),
+        memory_(memory),
+        progress_("layout", order.size() * 2) {}
 
   void write() {
     write_adjacency();
@@ -46,13 +50,9 @@ class LayoutWriter {
     for (size_t begin = 0; begin < order_.size();) {
       throw_if_interrupted();
       size_t end = begin, bytes = 0;
-      while (end < order_.size() && (end == begin || bytes < kChunkBytes)) bytes += size_of(order_[end++]);
+      while (end < order_.size() && (end == begin || bytes < memory_ / 8)) bytes += size_of(order_[end++]);
       use(begin, end);
-      read_ += bytes;
-      if (read_ > kReleaseBytes) {
-        store_.release_pages();
-        read_ = 0;
-      }
+      if (memory_figures().file_backed > memory_ / 2) store_.release_pages();
       begin = end;
     }
   }
@@ -133,9 +133,9 @@ class LayoutWriter {
   const Dataset data_;
   std::span<const NodeId> order_;
   StoreWriter& writer_;
+  const uint64_t memory_;
   Progress progress_;
   Buffer<std::byte> chunk_;
-  size_t read_ = 0;
 };
 
 // One row of the store as a row of the layout: neighbours that are not in the layout fall away. Returns its length.
@@ -226,22 +226,24 @@ FeatureMatrix unit_rows(const SharedArray<NodeId>& columns, uint32_t num_columns
 
 }  // namespace
 
-void write_layout(const Store& store, std::span<const NodeId> nodes, const Assignment& assignment,
+void write_layout(const Store& store, std::span<const NodeId> nodes, const Assignment& assignment, uint64_t memory,
                   StoreWriter& writer) {
   Buffer<NodeId> order(nodes.size());
   Buffer<NodeId> cluster_offsets(size_t{assignment.num_clusters} + 1);
   sort_by_cluster(nodes, assignment, order, cluster_offsets);
   writer.write_array("order", std::span<const NodeId>(order));
   writer.write_array("cluster_offsets", std::span<const NodeId>(cluster_offsets));
-  LayoutWriter(store, order, writer).write();
+  LayoutWriter(store, order, memory, writer).write();
   store.release_pages();
 }
 
-ClusterLayout open_layout(const Store& partition) {
+ClusterLayout open_layout(std::shared_ptr<const Store> files) {
+  const Store& partition = *files;
   ClusterLayout layout{.data = partition.dataset(),
                        .order = partition.array<NodeId>("order"),
                        .cluster_offsets = partition.array<NodeId>("cluster_offsets"),
-                       .path = partition.path()};
+                       .path = partition.path(),
+                       .files = files};
   const NodeId rows = layout.data.num_nodes();
   const auto& offsets = layout.cluster_offsets;
   const auto damaged = [&](const char* file) {

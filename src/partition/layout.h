@@ -8,10 +8,11 @@
 namespace cgcn {
 
 // Streams the chosen nodes' part of the store into the writer, cluster after cluster, ids rising within a cluster.
-// Memory: 12 bytes a node and one chunk of rows; what it reads is mapped and given back as it goes.
-void write_layout(const Store& store, std::span<const NodeId> nodes, const Assignment& assignment, StoreWriter& writer);
+// Memory: 12 bytes a node, and `memory` for buffers and mapped pages, which are given back as it goes.
+void write_layout(const Store& store, std::span<const NodeId> nodes, const Assignment& assignment, uint64_t memory,
+                  StoreWriter& writer);
 
 // The layout that was written there.
-ClusterLayout open_layout(const Store& partition);
+ClusterLayout open_layout(std::shared_ptr<const Store> partition);
 
 }  // namespace cgcn

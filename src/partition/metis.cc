@@ -17,7 +17,6 @@
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/random.h"
-#include "common/timer.h"
 
 namespace cgcn {
 namespace {
@@ -128,7 +127,6 @@ MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptio
   const auto nodes = static_cast<size_t>(graph.num_nodes());
   CGCN_CHECK(parts >= 2 && parts <= nodes);
   const Progress progress("METIS");
-  const Timer timer;
   SharedResult result(nodes);
   const pid_t child = ::fork();
   if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
@@ -136,7 +134,7 @@ MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptio
   rusage usage{};
   const int status = wait_for(child, usage);
   MetisRun run{.clusters = Buffer<uint32_t>(nodes),
-               .seconds = timer.seconds(),
+
                .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024};
   check_outcome(status, result.return_code(), run.peak_rss);
   for (size_t v = 0; v < nodes; ++v) {

@@ -33,8 +33,7 @@ MetisGraph make_metis_graph(const Dataset& data, std::span<const NodeId> nodes, 
 
 struct MetisRun {
   Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts
-  double seconds = 0;
-  uint64_t peak_rss = 0;  // of the child
+  uint64_t peak_rss = 0;      // of the child
 };
 
 // parts is from 2 to the number of nodes. Throws Error with METIS's reason, or Interrupted.

@@ -134,11 +134,6 @@ Buffer<int32_t> scale_weights(std::span<const float> weights) {
   return scaled;
 }
 
-bool is_trained_on(const Dataset& data, NodeId v) {
-  return data.role(v) == Role::kTrain && data.labels.present() &&
-         (data.labels.multi_label() || data.labels.class_of(v) >= 0);
-}
-
 // kLabelled: two constraints, so that clusters are alike in nodes and in labelled nodes. kDegree: the links, which are
 // what aggregation costs; a node counts 1 besides, so that isolated ones are spread too.
 void set_node_weights(MetisGraph& graph, const Dataset& data, std::span<const NodeId> nodes, NodeWeights kind) {
@@ -148,14 +143,14 @@ void set_node_weights(MetisGraph& graph, const Dataset& data, std::span<const No
     const bool fits = graph.targets.size() + n <= INT32_MAX;
     for (size_t i = 0; i < n; ++i) graph.node_weights[i] = fits ? graph.offsets[i + 1] - graph.offsets[i] + 1 : 1;
   } else if (kind == NodeWeights::kLabelled) {
-    const auto labelled = static_cast<size_t>(
-        std::count_if(nodes.begin(), nodes.end(), [&](NodeId v) { return is_trained_on(data, v); }));
+    const auto labelled =
+        static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), [&](NodeId v) { return data.is_trained_on(v); }));
     if (labelled == 0 || labelled == n) return;  // nothing that uniform weights do not do
     graph.num_constraints = 2;
     graph.node_weights = Buffer<int32_t>(2 * n);
     for (size_t i = 0; i < n; ++i) {
       graph.node_weights[2 * i] = 1;
-      graph.node_weights[2 * i + 1] = is_trained_on(data, nodes[i]) ? 1 : 0;
+      graph.node_weights[2 * i + 1] = data.is_trained_on(nodes[i]) ? 1 : 0;
     }
   }
 }

@@ -58,18 +58,18 @@ void check_options(const PartitionOptions& options) {
   if (options.method == PartitionMethod::kFile && options.from.empty())
     throw Error("needs the file with the clusters", "--method file", "--from FILE");
   if (options.method != PartitionMethod::kFile && !options.from.empty())
-    throw Error("is for --method file alone", "--from");
+    throw Error("takes the clusters from a file, which is --method file", "--from");
   if (options.method == PartitionMethod::kMetisRecursive && options.objective == PartitionObjective::kVolume)
     throw Error("is not something that METIS's recursive method can minimise", "--objective volume", "--method metis");
   if (options.name.find('/') != std::string::npos || options.name.starts_with('.'))
-    throw Error("is a plain name, without '/' and not beginning with a dot", "--name");
+    throw Error("is a plain name, without '/' and not beginning with a dot", "--partition-name");
 }
 
 // The one that is there, or an Error that says why it is not the one meant.
 Store open_existing(const fs::path& path, const json& description, const json& source) {
   Store partition(path);
   const std::string where = path.string();
-  const std::string remedy = "remove that folder, or choose another --name";
+  const std::string remedy = "--force to make it again, or another --partition-name";
   if (!partition.extra().contains("partition")) throw Error("is a graph store, but not a partition", where, remedy);
   const json& made = partition.extra().at("partition");
   if (made.at("source").at("graph") != source.at("graph"))
@@ -100,7 +100,8 @@ void PartitionOptions::list_options(OptionList& list) {
                    {"random", PartitionMethod::kRandom},
                    {"file", PartitionMethod::kFile}},
                   "how nodes are put into clusters");
-  list.add("from", &from, "with --method file: a cluster number for each node, .npy or text").value("FILE");
+  list.add("from", &from, "take the clusters from this file: a number for each node of the store, .npy or text")
+      .value("FILE");
   list.add_choice("objective", &objective, {{"cut", PartitionObjective::kCut}, {"volume", PartitionObjective::kVolume}},
                   "what METIS minimises: links cut, or communication volume");
   list.add("imbalance", &imbalance, "METIS: the largest cluster over the mean").range(1.001, 1000);
@@ -119,14 +120,18 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
   Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);
 }
 
-PartitionResult ensure_partition(const Store& store, const PartitionOptions& options) {
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages) {
+  PartitionOptions options = given;
+  if (!options.from.empty() && options.method == PartitionMethod::kMetis) options.method = PartitionMethod::kFile;
   check_options(options);
+  Stages unheard;
+  if (stages == nullptr) stages = &unheard;
   PartitionResult result;
   const Dataset data = store.dataset();
   const std::vector<NodeId> nodes = chosen_nodes(data, options);
   const auto count = static_cast<uint32_t>(nodes.size());
   uint32_t parts = options.parts > 0 ? options.parts : std::max(1u, (count + kNodesPerCluster / 2) / kNodesPerCluster);
-  if (parts > count) {
+  if (parts > count && options.method != PartitionMethod::kFile) {
     log::note("{} parts were asked for and there are {} nodes: every node is a cluster of its own", format_count(parts),
               format_count(count));
     parts = count;
@@ -140,22 +145,28 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& opt
   const json description = describe(options, parts, file_digest), source = describe_source(store);
   const fs::path path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
   std::error_code ignored;
-  if (fs::exists(path, ignored)) {
-    result.layout = open_layout(open_existing(path, description, source));
+  if (!options.replace && fs::exists(path, ignored)) {
+    stages->begin("open");
+    result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source)));
     result.reused = true;
+    stages->end();
     return result;
   }
   check_disk_space(store);
   const Assignment assignment = options.method == PartitionMethod::kFile
                                     ? assign_from_file(numbers, nodes)
-                                    : assign_clusters(data, nodes, parts, options, result);
-  const Timer timer;
-  StoreWriter writer(path, StagedDirectory::Existing::kRefuse);
-  write_layout(store, nodes, assignment, writer);
+                                    : assign_clusters(data, nodes, parts, options, *stages);
+  if (options.method == PartitionMethod::kFile && options.parts > 0 && options.parts != assignment.num_clusters)
+    throw Error(fmt::format("puts the {} into {} clusters, not the {} of --parts",
+                            options.transductive ? "nodes" : "training nodes", assignment.num_clusters, options.parts),
+                options.from, "leave --parts out");
+  stages->begin("layout");
+  StoreWriter writer(path, options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
+  write_layout(store, nodes, assignment, options.memory, writer);
   writer.set_extra("partition", {{"source", source}, {"options", description}});
   writer.finish(data.name);
-  result.times.add("layout", timer.seconds());
-  result.layout = open_layout(Store(path, Verify::kShapesOnly));
+  result.layout = open_layout(std::make_shared<const Store>(path, Verify::kShapesOnly));
+  stages->end();
   return result;
 }
 

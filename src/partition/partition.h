@@ -6,15 +6,16 @@
 // refused.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/options.h"
-#include "common/timer.h"
 #include "graph/dataset.h"
 #include "graph/normalisation.h"
 #include "graph/store.h"
+#include "partition/stages.h"
 
 namespace cgcn {
 
@@ -33,6 +34,10 @@ struct PartitionOptions {
   uint64_t seed = 1;
   std::string name;  // of the folder under STORE/partitions; empty: made from the options
 
+  // These do not change the result, and are not recorded with it.
+  bool replace = false;                   // make it again where it is there
+  uint64_t memory = uint64_t{512} << 20;  // for the layout's buffers and the mapped pages that it keeps
+
   void list_options(OptionList& list);
 };
 
@@ -44,6 +49,7 @@ struct ClusterLayout {
   SharedArray<NodeId> order;            // row → node of the store
   SharedArray<NodeId> cluster_offsets;  // p + 1: cluster c is rows cluster_offsets[c] … cluster_offsets[c + 1)
   fs::path path;
+  std::shared_ptr<const Store> files;  // where all of it is mapped from
 
   uint32_t num_clusters() const { return static_cast<uint32_t>(cluster_offsets.size() - 1); }
 };
@@ -51,12 +57,10 @@ struct ClusterLayout {
 struct PartitionResult {
   ClusterLayout layout;
   bool reused = false;  // it was there already
-  StageTimes times;     // of what was done: "graph for METIS", "METIS", "layout" …
-  uint64_t metis_peak_rss = 0;
 };
 
-// Finds the partition of this store with these options, or makes it.
-PartitionResult ensure_partition(const Store& store, const PartitionOptions& options);
+// Finds the partition of this store with these options, or makes it, telling `stages` where time and memory went.
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, Stages* stages = nullptr);
 
 // The order in which an epoch takes the clusters: a permutation of 0 … p-1.
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);

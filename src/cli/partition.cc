@@ -1,0 +1,102 @@
+// clustergcn partition: clusters for a store's nodes, the layout in their order, A·X, and how good they are.
+#include "partition/partition.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/progress.h"
+#include "partition/quality.h"
+
+namespace cgcn {
+namespace {
+
+using nlohmann::json;
+
+enum class FirstLayer { kMean, kSum, kNone };
+
+struct PartitionCommand {
+  CommonOptions common;
+  PartitionOptions partition;
+  std::string store, memory = "512M";
+  uint32_t clusters_per_batch = 1;
+  FirstLayer first_layer = FirstLayer::kMean;
+  OptionList options;
+
+  void list_options() {
+    partition.list_options(options);
+    options.begin_group("Besides");
+    options.add("q", &clusters_per_batch, "clusters a batch that the figures are given for").range(1, 4e9).value("Q");
+    options.add_choice("aggregate", &first_layer,
+                       {{"mean", FirstLayer::kMean}, {"sum", FirstLayer::kSum}, {"none", FirstLayer::kNone}},
+                       "which A·X to compute now, for the training nodes and for all; none: when training needs it");
+    options.add("memory", &memory, "for buffers and mapped files while laying out; METIS takes what it needs")
+        .value("SIZE");
+    options.add("force", &partition.replace, "make the partition again if it is there");
+    common.list_options(options);
+  }
+
+  void run() {
+    apply_common_options(common);
+    partition.memory = parse_bytes(memory, "--memory");
+    if (partition.memory < (16u << 20)) throw Error("is less than 16 MB, the least that works", "--memory");
+    Stages stages(/*apart=*/true);
+    stages.begin("open the store");
+    const Store opened(store);
+    stages.end();
+    const PartitionResult result = ensure_partition(opened, partition, &stages);
+    if (first_layer != FirstLayer::kNone) {
+      const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
+                                                                        : NormalisationKind::kMean};
+      stages.begin("A·X, the partition's nodes");
+      aggregated_features(result.layout, normalisation);
+      stages.begin("A·X, all nodes");
+      aggregated_features(opened, normalisation);
+    }
+    stages.begin("figures");
+    const PartitionQuality quality = measure_quality(result.layout, clusters_per_batch, partition.seed);
+    stages.end();
+    print(opened, result, quality, stages);
+  }
+
+  void print(const Store& opened, const PartitionResult& result, const PartitionQuality& quality,
+             const Stages& stages) const {
+    const std::string name = result.layout.path.filename().string();
+    if (common.json) {
+      json steps = json::array();
+      for (const auto& stage : stages.list())
+        steps.push_back({{"stage", stage.name}, {"seconds", stage.seconds}, {"peak_rss", stage.peak_rss}});
+      const json report = {{"partition", name},
+                           {"path", result.layout.path.string()},
+                           {"reused", result.reused},
+                           {"options", result.layout.files->extra().at("partition").at("options")},
+                           {"bytes", result.layout.files->bytes_on_disk()},
+                           {"store_bytes", opened.bytes_on_disk()},
+                           {"quality", quality.to_json()},
+                           {"stages", steps}};
+      fmt::print("{}\n", report.dump(2));
+      return;
+    }
+    fmt::print("{}{}\n\n{}", name, result.reused ? ": already there, nothing to do" : "", quality.to_table());
+    if (common.quiet) return;
+    fmt::print("\n  {:30} {:>10} {:>12}\n", "stage", "time", "peak memory");
+    for (const auto& stage : stages.list())
+      fmt::print("  {:30} {:>10} {:>12}\n", stage.name, format_seconds(stage.seconds), format_bytes(stage.peak_rss));
+    fmt::print("\n  {} on disk, {:.2f} × the store\n", format_bytes(result.layout.files->bytes_on_disk()),
+               static_cast<double>(result.layout.files->bytes_on_disk()) / static_cast<double>(opened.bytes_on_disk()));
+  }
+};
+
+}  // namespace
+
+void add_partition_command(CLI::App& program) {
+  auto state = std::make_shared<PartitionCommand>();
+  CLI::App* command = program.add_subcommand("partition", "Partition a graph store into clusters");
+  command->add_option("store", state->store, "the graph store")->required();
+  state->list_options();
+  bind_options(*command, state->options);
+  command->callback([state] { state->run(); });
+}
+
+}  // namespace cgcn

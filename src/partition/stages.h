@@ -1,0 +1,44 @@
+// Seconds and peak memory of the steps that a command takes, one after the other.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/memory.h"
+#include "common/timer.h"
+
+namespace cgcn {
+
+class Stages {
+ public:
+  struct Stage {
+    std::string name;
+    double seconds = 0;
+    uint64_t peak_rss = 0;
+  };
+  // apart: each stage's peak counts from its own beginning. Otherwise it is that of the process so far.
+  explicit Stages(bool apart = false) : apart_(apart) {}
+
+  void begin(std::string name) {
+    end();
+    running_ = std::move(name);
+    if (apart_) reset_peak_rss();
+    timer_.restart();
+  }
+  // other_rss: the peak of a process that did this stage's work.
+  void end(uint64_t other_rss = 0) {
+    if (running_.empty()) return;
+    list_.push_back({std::move(running_), timer_.seconds(), std::max(memory_figures().peak_rss, other_rss)});
+    running_.clear();
+  }
+  const std::vector<Stage>& list() const { return list_; }
+
+ private:
+  bool apart_;
+  std::string running_;
+  Timer timer_;
+  std::vector<Stage> list_;
+};
+
+}  // namespace cgcn

@@ -1,0 +1,105 @@
+#include "partition/metis.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "random_dataset.h"
+#include "support.h"
+
+namespace cgcn {
+namespace {
+
+std::vector<NodeId> all_nodes(const Dataset& data) {
+  std::vector<NodeId> nodes(data.num_nodes());
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  return nodes;
+}
+
+TEST(Metis, ItsGraphIsTheSymmetrisedOneAmongTheChosenNodes) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = test::random_dataset(seed);
+    std::vector<NodeId> nodes;
+    for (NodeId v = 0; v < data.num_nodes(); ++v)
+      if (seed % 3 == 0 || v % 3 != 1) nodes.push_back(v);
+    const MetisGraph graph = make_metis_graph(data, nodes, NodeWeights::kDegree);
+    const auto a = test::dense_adjacency(data.graph);
+    const size_t n = nodes.size();
+    ASSERT_EQ(graph.num_nodes(), static_cast<int32_t>(n));
+    int64_t weight_sum = 0;
+    for (size_t i = 0; i < n; ++i) {
+      std::vector<int32_t> expected;
+      for (size_t j = 0; j < n; ++j)
+        if (i != j && (a[nodes[i]][nodes[j]] != 0 || a[nodes[j]][nodes[i]] != 0))
+          expected.push_back(static_cast<int32_t>(j));
+      const std::vector<int32_t> row(graph.targets.begin() + graph.offsets[i],
+                                     graph.targets.begin() + graph.offsets[i + 1]);
+      EXPECT_EQ(row, expected);
+      EXPECT_EQ(graph.node_weights[i], static_cast<int32_t>(row.size()) + 1);
+      for (int32_t e = graph.offsets[i]; data.graph.weighted() && e < graph.offsets[i + 1]; ++e) {
+        const auto j = static_cast<size_t>(graph.targets[e]);
+        EXPECT_GE(graph.edge_weights[e], 1);
+        weight_sum += graph.edge_weights[e];
+        const auto* reverse = std::find(graph.targets.begin() + graph.offsets[j],
+                                        graph.targets.begin() + graph.offsets[j + 1], static_cast<int32_t>(i));
+        EXPECT_EQ(graph.edge_weights[e], graph.edge_weights[reverse - graph.targets.begin()]);
+      }
+    }
+    EXPECT_LT(weight_sum, INT32_MAX);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Metis, GraphsBeyondItsIndicesAreRefusedWithTheLimit) {
+  EXPECT_NO_THROW(check_metis_size(2'449'029, 123'718'280));
+  for (const auto& [nodes, entries] : {std::pair<uint64_t, uint64_t>{1000, 2'147'483'648}, {2'147'483'647, 10}}) {
+    const std::string message = test::message_of<Error>([&] { check_metis_size(nodes, entries); });
+    EXPECT_NE(message.find("2,147,483,647"), std::string::npos) << message;
+    EXPECT_NE(message.find("--method random"), std::string::npos) << message;
+  }
+}
+
+Dataset large_random_graph() {
+  EdgeList edges;
+  Random random(1, Purpose::kTest);
+  for (int i = 0; i < 2'000'000; ++i) edges.add(random.below(200'000), random.below(200'000));
+  Dataset data;
+  data.graph = build_graph(200'000, edges, {}, nullptr);
+  return data;
+}
+
+TEST(Metis, AnInterruptStopsItAtOnce) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = large_random_graph();
+  const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
+  const Timer timer;
+  std::thread user([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    request_interrupt();
+  });
+  EXPECT_THROW(run_metis(graph, 1000, {}), Interrupted);
+  EXPECT_LT(timer.seconds(), 2);  // it takes many times that
+  user.join();
+  clear_interrupt();
+}
+
+TEST(Metis, WhatItSaysItselfStaysOffTheScreen) {
+  log::set_level(log::Level::kQuiet);
+  // A graph that is not symmetric and an offset that leads outside: METIS complains or dies, the user gets one Error.
+  MetisGraph graph;
+  graph.offsets = Buffer<int32_t>(101);
+  std::iota(graph.offsets.begin(), graph.offsets.end(), 0);
+  graph.targets = Buffer<int32_t>(100, 1'000'000'000);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const std::string message = test::message_of<Error>([&] { run_metis(graph, 10, {}); });
+  EXPECT_NE(message.find("METIS"), std::string::npos);
+  EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace cgcn
