@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/threads.h"
+#include "kernels/spmm.h"
 #include "partition/partition.h"
 
 namespace cgcn {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{64} << 20;    // of the product, computed before they are written
 constexpr size_t kMappedBytes = size_t{512} << 20;  // of mapped pages kept from one chunk to the next
-constexpr size_t kRowBlock = 64;
+constexpr size_t kRowBlock = 256;
 
 // The rows of N(A), one at a time.
 class NormalisedRows {
@@ -91,9 +92,11 @@ class Aggregator {
       throw_if_interrupted();
       const size_t end = std::min<size_t>(n_, begin + chunk_rows);
       parallel_blocks(end - begin, kRowBlock, [&](size_t first, size_t last) {
-        Buffer<float> row(width);
-        for (size_t r = first; r < last; ++r)
-          sum_dense_row(static_cast<NodeId>(begin + r), row.data(), chunk.data() + r * width);
+        const kernels::RowRange rows{begin + first, begin + last};
+        if (features_.kind() == FeatureMatrix::Kind::kDense32)
+          sum_rows(rows, chunk.data() + first * width);
+        else
+          sum_half_rows(rows, chunk.data() + first * width);
       });
       array.append(std::span<const float>(chunk.data(), (end - begin) * width));
       finish_chunk(end - begin);
@@ -102,17 +105,32 @@ class Aggregator {
     writer_.declare_features(FeatureMatrix::Kind::kDense32, features_.columns());
   }
 
-  void sum_dense_row(NodeId v, float* scratch, float* out) const {
+  void sum_rows(kernels::RowRange rows, float* out) const {
+    std::vector<uint64_t> offsets{0};
+    std::vector<uint32_t> columns;
+    std::vector<float> values;
+    for (size_t v = rows.begin; v < rows.end; ++v) {
+      rows_.for_each(static_cast<NodeId>(v), [&](NodeId u, float value) {
+        columns.push_back(u);
+        values.push_back(value);
+      });
+      offsets.push_back(columns.size());
+    }
+    const SparseView matrix{static_cast<uint32_t>(rows.size()), n_, offsets.data(), columns.data(), values.data()};
     const size_t width = features_.columns();
-    std::fill_n(out, width, 0.0f);
-    rows_.for_each(v, [&](NodeId u, float value) {
-      const float* row = scratch;
-      if (features_.kind() == FeatureMatrix::Kind::kDense32)
-        row = features_.dense_row(u).data();
-      else
-        features_.copy_row(u, scratch);
-      for (size_t j = 0; j < width; ++j) out[j] += value * row[j];
-    });
+    kernels::aggregate(matrix, {features_.dense32().data(), n_, width}, {0, rows.size()}, {}, {},
+                       {out, rows.size(), width});
+  }
+
+  void sum_half_rows(kernels::RowRange rows, float* out) const {
+    const size_t width = features_.columns();
+    Buffer<float> row(width);
+    std::fill_n(out, rows.size() * width, 0.0f);
+    for (size_t v = rows.begin; v < rows.end; ++v, out += width)
+      rows_.for_each(static_cast<NodeId>(v), [&](NodeId u, float value) {
+        features_.copy_row(u, row.data());
+        for (size_t j = 0; j < width; ++j) out[j] += value * row[j];
+      });
   }
 
   // A thread's row under construction: a dense accumulator and the columns that it holds.

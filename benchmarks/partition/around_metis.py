@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""What surrounds METIS in `clustergcn partition`, as a share of METIS's own time in the same run.
+
+    benchmarks/partition/around_metis.py PROGRAM STORE PARTS [Q]
+
+Prints seconds and peak memory of each stage, and the ratio. The partition is made again each time.
+"""
+import json
+import subprocess
+import sys
+
+if len(sys.argv) < 4:
+    sys.exit(__doc__)
+program, store, parts = sys.argv[1:4]
+q = sys.argv[4] if len(sys.argv) > 4 else "1"
+run = subprocess.run([program, "partition", store, "--parts", parts, "--q", q, "--force", "--json"],
+                     capture_output=True, text=True, check=False)
+if run.returncode != 0:
+    sys.exit(run.stderr)
+report = json.loads(run.stdout)
+metis = around = 0.0
+for stage in report["stages"]:
+    print(f"{stage['stage']:30} {stage['seconds']:8.2f} s {stage['peak_rss'] / 2**20:10.0f} MB")
+    if stage["stage"] == "METIS":
+        metis += stage["seconds"]
+    elif stage["stage"] != "figures":
+        around += stage["seconds"]
+quality = report["quality"]
+print(f"around METIS: {around:.2f} s, {around / metis:.3f} of its {metis:.2f} s")
+print(f"on disk: {report['bytes'] / report['store_bytes']:.3f} x the store")
+print(f"links kept {100 * quality['links_kept_share']:.1f} %, balance {quality['balance']:.3f}, "
+      f"entropy {quality['label_entropy']['mean']:.2f} bits (random {quality['label_entropy']['random_mean']:.2f})")
