@@ -1,5 +1,6 @@
 #include "common/memory.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,6 +44,13 @@ MemoryFigures memory_figures() {
 void reset_peak_rss() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5";
+}
+
+void prefer_huge_pages(void* begin, size_t bytes) {
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) / kPage * kPage;
+  const uintptr_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) / kPage * kPage;
+  if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
 uint64_t total_memory() {

@@ -1,6 +1,7 @@
 // What memory the process takes and what the machine has, as the kernel tells it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ struct MemoryFigures {
 
 MemoryFigures memory_figures();
 void reset_peak_rss();  // so that a stage can be measured on its own; does nothing where the kernel forbids it
+
+// Asks for large pages behind these bytes, before they are first touched; a wish that the kernel may ignore.
+void prefer_huge_pages(void* begin, size_t bytes);
 
 uint64_t total_memory();      // of the machine, or the control group's limit where that is lower
 uint64_t available_memory();  // what can be taken without swapping, under the same limit

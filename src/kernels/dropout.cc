@@ -4,66 +4,81 @@
 #define HWY_TARGET_INCLUDE "kernels/dropout.cc"
 #include "common/random.h"
 #include "hwy/foreach_target.h"
+#include "kernels/reference.h"
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
 
+#if HWY_TARGET == HWY_SCALAR
+
+void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
+  reference::draw_dropout(key, rate, rows, columns, mask);
+}
+
+#else
+
+using WordTag = hn::CappedTag<uint64_t, 8>;
+using Words = hn::Vec<WordTag>;
+
+struct RoundKeys {
+  Words low[10], high[10];
+  explicit HWY_INLINE RoundKeys(PhiloxKey key) {
+    const WordTag d;
+    for (int round = 0; round < 10; ++round) {
+      low[round] = hn::Set(d, uint64_t{key[0]});
+      high[round] = hn::Set(d, uint64_t{key[1]});
+      key[0] += kPhiloxW0;
+      key[1] += kPhiloxW1;
+    }
+  }
+};
+
+HWY_INLINE Words multiply_words(Words words, uint32_t by) {
+  const hn::Repartition<uint32_t, WordTag> d32;
+  return hn::MulEven(hn::BitCast(d32, words), hn::Set(d32, by));
+}
+
 // Philox on 64-bit lanes whose low halves hold the words: MulEven gives both halves of a product at once, and what the
 // high halves hold besides never matters.
-template <class D64, class V64 = hn::Vec<D64>>
-HWY_INLINE V64 multiply_words(D64 d, V64 words, uint32_t by) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::Set(d, uint64_t{static_cast<uint32_t>(hn::GetLane(words))} * by);
-#else
-  const hn::Repartition<uint32_t, D64> d32;
-  return hn::MulEven(hn::BitCast(d32, words), hn::BitCast(d32, hn::Set(d, uint64_t{by})));
-#endif
-}
-
-template <class D64, class V64 = hn::Vec<D64>>
-HWY_INLINE void philox_lanes(D64 d, PhiloxKey key, V64& c0, V64& c1, V64& c2, V64& c3) {
+HWY_INLINE void philox_lanes(const RoundKeys& keys, Words& c0, Words& c1, Words& c2, Words& c3) {
   for (int round = 0; round < 10; ++round) {
-    const V64 p0 = multiply_words(d, c0, kPhiloxM0), p1 = multiply_words(d, c2, kPhiloxM1);
-    c0 = hn::Xor3(hn::ShiftRight<32>(p1), c1, hn::Set(d, uint64_t{key[0]}));
-    c2 = hn::Xor3(hn::ShiftRight<32>(p0), c3, hn::Set(d, uint64_t{key[1]}));
+    const Words p0 = multiply_words(c0, kPhiloxM0), p1 = multiply_words(c2, kPhiloxM1);
+    c0 = hn::Xor3(hn::ShiftRight<32>(p1), c1, keys.low[round]);
+    c2 = hn::Xor3(hn::ShiftRight<32>(p0), c3, keys.high[round]);
     c1 = p1;
     c3 = p0;
-    key[0] += kPhiloxW0;
-    key[1] += kPhiloxW1;
   }
 }
 
-// Eight groups from `group` on, one bit a group and 16-bit piece: 64 columns.
-HWY_INLINE void draw_64(const DropoutKey& key, PhiloxKey seed, uint32_t threshold, size_t r, uint32_t group,
-                        uint8_t* bits) {
-  const hn::CappedTag<uint64_t, 8> d;
-  using V64 = hn::Vec<decltype(d)>;
+// A pair of words a block, as 16-bit numbers side by side: four bits a block.
+HWY_INLINE void store_kept(Words low, Words high, uint32_t threshold, uint8_t* bits) {
+  const hn::Repartition<uint32_t, WordTag> d32;
+  const hn::Repartition<uint16_t, WordTag> d16;
+  const auto pair = hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(high)), hn::BitCast(d32, low));
+  const auto numbers = hn::BitCast(d16, pair);
+  hn::StoreMaskBits(d16, hn::Not(hn::Lt(numbers, hn::Set(d16, static_cast<uint16_t>(threshold)))), bits);
+}
+
+void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
+  const WordTag d;
   const size_t lanes = hn::Lanes(d);
-  const V64 low16 = hn::Set(d, 0xFFFF), least = hn::Set(d, uint64_t{threshold});
-  for (size_t lane = 0; lane < 8; lane += lanes) {
-    V64 c0 = hn::Iota(d, group + lane + (uint64_t{key.stream} << 24)), c1 = hn::Set(d, r);
-    V64 c2 = hn::Set(d, uint64_t{key.batch}), c3 = hn::Set(d, uint64_t{key.epoch});
-    philox_lanes(d, seed, c0, c1, c2, c3);
-    const V64 words[4] = {c0, c1, c2, c3};
-    for (size_t word = 0; word < 4; ++word)
-      for (size_t half = 0; half < 2; ++half) {
-        const V64 number = hn::And(half == 0 ? words[word] : hn::ShiftRight<16>(words[word]), low16);
-        uint8_t kept[8];
-        hn::StoreMaskBits(d, hn::Not(hn::Lt(number, least)), kept);
-        uint8_t& byte = bits[2 * word + half];
-        byte = static_cast<uint8_t>(lane == 0 ? kept[0] : byte | kept[0] << lane);
+  const RoundKeys keys(philox_key(key.seed, Purpose::kDropout));
+  const uint32_t threshold = dropout_threshold(rate);
+  const size_t begin = columns.begin / 8, end = begin + DropoutMask::bytes_for(columns.size());
+  for (size_t r = rows.begin; r < rows.end; ++r)
+    for (size_t byte = begin; byte < end; byte += 8)  // block and byte have the same number
+      for (size_t lane = 0; lane < 8; lane += lanes) {
+        Words c0 = hn::Iota(d, byte + lane + (uint64_t{key.stream} << 24)), c1 = hn::Set(d, r);
+        Words c2 = hn::Set(d, uint64_t{key.batch}), c3 = hn::Set(d, uint64_t{key.epoch});
+        philox_lanes(keys, c0, c1, c2, c3);
+        uint8_t* bits = mask.row(r) + byte + lane / 2;
+        store_kept(c0, c1, threshold, bits);
+        store_kept(c2, c3, threshold, bits + 4);
       }
-  }
 }
 
-void draw_rows(const DropoutKey& key, float rate, RowRange rows, size_t columns, const DropoutMask& mask) {
-  const PhiloxKey seed = philox_key(key.seed, Purpose::kDropout);
-  const uint32_t threshold = dropout_threshold(rate);
-  for (size_t r = rows.begin; r < rows.end; ++r)
-    for (size_t group = 0; group < DropoutMask::bytes_for(columns); group += 8)
-      draw_64(key, seed, threshold, r, static_cast<uint32_t>(group), mask.row(r) + group);
-}
+#endif
 
 HWY_INLINE FloatVector load_values(FloatTag d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE FloatVector load_values(FloatTag d, const uint16_t* from) {
@@ -121,7 +136,7 @@ HWY_EXPORT(apply_rows);
 HWY_EXPORT(gather_float);
 HWY_EXPORT(gather_half);
 
-void draw_dropout(const DropoutKey& key, float rate, RowRange rows, size_t columns, const DropoutMask& mask) {
+void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
   HWY_DYNAMIC_DISPATCH(draw_rows)(key, rate, rows, columns, mask);
 }
 void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out) {

@@ -1,7 +1,9 @@
 // Inverted dropout with masks kept as bits, drawn from Philox: a bit is a pure function of (seed, epoch, batch, stream,
 // row, column), whatever the vector width or the number of threads.
 //
-// 16 random bits decide one element, so that the rate is exact to 2⁻¹⁶. A row of bits is padded to 64 columns.
+// 16 random bits decide one element, so that the rate is exact to 2⁻¹⁶. A row of bits is padded to 64 columns. Columns
+// 64k … 64k + 63 come from eight Philox blocks g = 0 … 7: bit 32·(w / 2) + 4g + 2·(w % 2) + h is half h of word w of
+// block g.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +30,9 @@ struct DropoutMask {
   static size_t bytes_for(size_t columns) { return (columns + 63) / 64 * 8; }
   // Kernels may load eight bytes from any byte of a row.
   static size_t buffer_bytes(size_t rows, size_t columns) { return rows * bytes_for(columns) + 8; }
+  DropoutMask columns_from(size_t c) const {  // c is a multiple of 8
+    return empty() ? *this : DropoutMask{bits + c / 8, row_bytes, scale};
+  }
   bool keeps(size_t r, size_t c) const { return empty() || ((row(r)[c / 8] >> (c % 8)) & 1) != 0; }
 };
 
@@ -35,8 +40,9 @@ struct DropoutMask {
 inline uint32_t dropout_threshold(float rate) { return static_cast<uint32_t>(rate * 65536.0f + 0.5f); }
 inline float dropout_scale(float rate) { return 65536.0f / static_cast<float>(65536 - dropout_threshold(rate)); }
 
-// Draws mask rows for `columns` columns. 0 < rate < 1.
-void draw_dropout(const DropoutKey& key, float rate, RowRange rows, size_t columns, const DropoutMask& mask);
+// Draws these columns of these rows of the mask (and the padding up to 64). columns.begin is a multiple of 64; 0 < rate
+// < 1.
+void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask);
 
 // out.row(r) = mask(r) ∘ in.row(r). out may be in.
 void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out);

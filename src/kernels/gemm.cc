@@ -52,12 +52,20 @@ void multiply_by_transpose_of(ConstMatrix a, ConstMatrix b, Matrix c, float keep
   call_sgemm(CblasTrans, CblasNoTrans, a.rows, a, b, c, keep);
 }
 
-RowBlocks::RowBlocks(size_t n)
-    : n_(n), units_((n + kUnit - 1) / kUnit), count_(std::min(units_, 2 * ((n + 2 * kTarget - 1) / (2 * kTarget)))) {}
+namespace {
 
-RowRange RowBlocks::operator[](size_t i) const {
-  const auto bound = [&](size_t block) { return std::min(n_, units_ * block / count_ * kUnit); };
-  return {bound(i), bound(i + 1)};
+size_t even_count(size_t n, size_t target) { return 2 * std::max<size_t>(1, (n + target) / (2 * target)); }
+size_t count_of(size_t n, size_t target) { return std::max<size_t>(1, (n + target - 1) / target); }
+
+}  // namespace
+
+Tiles Tiles::of_rows(size_t rows, size_t columns) {
+  return {{rows, even_count(rows, 512)}, {columns, count_of(columns, 256)}};
+}
+
+Tiles Tiles::of_weights(size_t rows, size_t columns) {
+  if (rows < 256) return {{rows, 1}, {columns, even_count(columns, 256)}};
+  return {{rows, even_count(rows, 512)}, {columns, count_of(columns, 512)}};
 }
 
 }  // namespace cgcn::kernels

@@ -19,13 +19,23 @@ struct MatrixView {
   T* row(size_t r) const { return data + r * stride; }
   MatrixView rows_from(size_t begin, size_t end) const { return {row(begin), end - begin, columns, stride}; }
   MatrixView columns_from(size_t begin, size_t end) const { return {data + begin, rows, end - begin, stride}; }
+  MatrixView tile(size_t row_begin, size_t row_end, size_t column_begin, size_t column_end) const {
+    return {row(row_begin) + column_begin, row_end - row_begin, column_end - column_begin, stride};
+  }
   operator MatrixView<const T>() const { return {data, rows, columns, stride}; }
 };
 
 using Matrix = MatrixView<float>;
 using ConstMatrix = MatrixView<const float>;
 
-// Rows begin … end of whatever a kernel works on: kernels run on one thread, callers cut the rows.
+// An odd number of cache lines: rows that lie a power of two apart would all fall into the same few sets of a cache.
+inline size_t padded_stride(size_t columns) {
+  constexpr size_t kLine = 16;
+  return ((columns + kLine - 1) / kLine | 1) * kLine;
+}
+inline Matrix padded(float* data, size_t rows, size_t columns) { return {data, rows, columns, padded_stride(columns)}; }
+
+// Begin … end of the rows (or columns) that a kernel works on: kernels run on one thread, callers cut.
 struct RowRange {
   size_t begin = 0, end = 0;
   size_t size() const { return end - begin; }

@@ -53,23 +53,19 @@ void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatr
     }
 }
 
-// Columns 64b … 64b + 63 of a row come from eight Philox blocks, lane by lane: byte 2w + h of the eight is half h of
-// word w, one bit a lane.
-void draw_dropout(const DropoutKey& key, float rate, RowRange rows, size_t columns, const DropoutMask& mask) {
+void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
   const PhiloxKey philox_seed = philox_key(key.seed, Purpose::kDropout);
   const uint32_t threshold = dropout_threshold(rate);
-  for (size_t r = rows.begin; r < rows.end; ++r) {
-    std::fill_n(mask.row(r), DropoutMask::bytes_for(columns), uint8_t{0});
-    for (size_t group = 0; group < DropoutMask::bytes_for(columns); ++group) {
+  for (size_t r = rows.begin; r < rows.end; ++r)
+    for (size_t c = columns.begin; c < columns.begin + 8 * DropoutMask::bytes_for(columns.size()); ++c) {
+      const size_t place = c % 64, block = c / 64 * 8 + place % 32 / 4, word = place / 32 * 2 + place % 4 / 2;
       const PhiloxBlock words =
-          philox({static_cast<uint32_t>(group) | key.stream << 24, static_cast<uint32_t>(r), key.batch, key.epoch},
+          philox({static_cast<uint32_t>(block) | key.stream << 24, static_cast<uint32_t>(r), key.batch, key.epoch},
                  philox_seed);
-      for (size_t piece = 0; piece < 8; ++piece) {
-        const uint32_t number = (words[piece / 2] >> (piece % 2 * 16)) & 0xFFFF;
-        if (number >= threshold) mask.row(r)[group / 8 * 8 + piece] |= static_cast<uint8_t>(1u << (group % 8));
-      }
+      const bool kept = ((words[word] >> (place % 2 * 16)) & 0xFFFF) >= threshold;
+      uint8_t& byte = mask.row(r)[c / 8];
+      byte = static_cast<uint8_t>((byte & ~(1u << (c % 8))) | (kept ? 1u : 0u) << (c % 8));
     }
-  }
 }
 
 void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out) {

@@ -13,7 +13,7 @@ namespace cgcn::kernels::reference {
 void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep);
 void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial, const DropoutMask& mask,
                Matrix out);
-void draw_dropout(const DropoutKey& key, float rate, RowRange rows, size_t columns, const DropoutMask& mask);
+void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask);
 void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out);
 void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out);
 void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out);

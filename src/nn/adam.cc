@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "common/memory.h"
 #include "common/threads.h"
 #include "kernels/adam_step.h"
 
@@ -45,7 +46,12 @@ void AdamOptions::list_options(OptionList& list) {
 }
 
 Adam::Adam(const AdamOptions& options, const Model& model)
-    : options_(options), first_(model.values().size(), 0.0f), second_(model.values().size(), 0.0f) {}
+    : options_(options), first_(model.values().size()), second_(model.values().size()) {
+  for (Buffer<float>* buffer : {&first_, &second_}) {
+    prefer_huge_pages(buffer->data(), buffer->size() * sizeof(float));
+    buffer->fill(0);
+  }
+}
 
 void Adam::step(Model& model, float learning_rate, float gradient_scale) {
   ++steps_;

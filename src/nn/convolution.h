@@ -17,7 +17,7 @@ struct Step {
   float dropout = 0;  // 0 in inference
 
   kernels::DropoutKey dropout_key(uint32_t stream) const { return {seed, batch.epoch, batch.index, stream}; }
-  kernels::DropoutMask mask(Buffer<uint8_t>& bits, size_t columns) const;
+  kernels::DropoutMask mask(uint8_t* bits, size_t columns) const;
 };
 
 // Streams of the dropout masks: the aggregated part and the own part of a layer's input.

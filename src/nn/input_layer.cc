@@ -4,6 +4,7 @@
 
 #include "common/threads.h"
 #include "kernels/gemm.h"
+#include "kernels/parallel.h"
 #include "kernels/spmm.h"
 
 namespace cgcn {
@@ -11,14 +12,15 @@ namespace cgcn {
 using kernels::ConstMatrix;
 using kernels::DropoutMask;
 using kernels::Matrix;
-using kernels::RowBlocks;
+using kernels::padded;
 using kernels::RowRange;
+using kernels::Tiles;
 
 namespace {
 
 void gather_part(const FeatureMatrix& features, const Step& step, uint32_t stream, RowRange rows,
                  const DropoutMask& mask, Matrix out) {
-  if (step.dropout > 0) draw_dropout(step.dropout_key(stream), step.dropout, rows, out.columns, mask);
+  if (step.dropout > 0) draw_dropout(step.dropout_key(stream), step.dropout, rows, {0, out.columns}, mask);
   const NodeId* ids = step.batch.inputs.data();
   if (features.kind() == FeatureMatrix::Kind::kDense32)
     gather_rows(features.dense32().data(), ids, rows, mask, out);
@@ -31,29 +33,28 @@ void gather_part(const FeatureMatrix& features, const Step& step, uint32_t strea
 void forward_dense_input(const Layer& layer, const Step& step, const FeatureMatrix& x, const FeatureMatrix& aggregated,
                          LayerMemory& memory, Matrix next) {
   const size_t n = step.batch.inputs.size();
-  const Matrix input(memory.input.data(), n, layer.fan_in()), z(memory.output.data(), n, layer.out);
-  const RowBlocks blocks(n);
-  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
-    const RowRange rows = blocks[i];
+  const Matrix input = padded(memory.input, n, layer.fan_in()), z = padded(memory.output, n, layer.out);
+  kernels::parallel_rows(n, kPassRows, [&](RowRange rows) {
     gather_part(aggregated, step, aggregated_stream(layer), rows, step.mask(memory.aggregated_bits, layer.in),
                 input.columns_from(0, layer.in));
     if (layer.concat)
       gather_part(x, step, own_stream(layer), rows, step.mask(memory.own_bits, layer.in),
                   input.columns_from(layer.in, layer.fan_in()));
-    const Matrix z_rows = z.rows_from(rows.begin, rows.end);
-    multiply(input.rows_from(rows.begin, rows.end), layer.values.weight, z_rows, layer.begin_rows(z_rows));
-    layer.finish_rows(rows, z, {}, layer.norm(memory.mean.data(), memory.inverse_deviation.data()), next);
   });
+  layer.multiply_all(input, z);
+  layer.activate_all(z, {}, layer.norm(memory.mean, memory.inverse_deviation), next);
 }
 
 void backward_dense_input(const Layer& layer, const Step& step, LayerMemory& memory) {
   const size_t n = step.batch.inputs.size();
-  const ConstMatrix input(memory.input.data(), n, layer.fan_in()), dz(memory.output.data(), n, layer.out);
+  const ConstMatrix input = padded(memory.input, n, layer.fan_in()), dz = padded(memory.output, n, layer.out);
   backward_bias(layer, dz);
-  const RowBlocks blocks(layer.fan_in());
-  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
-    const auto [begin, end] = blocks[i];
-    multiply_by_transpose_of(input.columns_from(begin, end), dz, layer.gradients.weight.rows_from(begin, end));
+  const Tiles tiles = Tiles::of_weights(layer.fan_in(), layer.out);
+  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    multiply_by_transpose_of(input.columns_from(row, row_end), dz.columns_from(column, column_end),
+                             layer.gradients.weight.tile(row, row_end, column, column_end));
   });
 }
 
@@ -102,7 +103,7 @@ void SparseInput::gather(const Layer& layer, const Step& step, const FeatureMatr
       if (step.dropout == 0) continue;
       // A dropout column is the place of an entry in its row: what is zero needs no dropping.
       const DropoutMask mask{&bits_[first / 8 + 8 * r], 0, kernels::dropout_scale(step.dropout)};
-      draw_dropout(step.dropout_key(aggregated_stream(layer)), step.dropout, {r, r + 1}, entries, mask);
+      draw_dropout(step.dropout_key(aggregated_stream(layer)), step.dropout, {r, r + 1}, {0, entries}, mask);
       for (size_t i = 0; i < entries; ++i) values_[first + i] *= mask.keeps(r, i) ? mask.scale : 0;
     }
   });
@@ -162,13 +163,13 @@ uint64_t SparseInput::bytes() const {
 void forward_sparse_input(const Layer& layer, const Step& step, const SparseInput& input, LayerMemory& memory,
                           Matrix next) {
   const size_t n = step.batch.inputs.size();
-  const Matrix z(memory.output.data(), n, layer.out);
+  const Matrix z = padded(memory.output, n, layer.out);
   parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
-    const float keep = layer.begin_rows(z.rows_from(begin, end));
+    const float keep = layer.begin_tile(z.rows_from(begin, end), 0);
     kernels::aggregate(input.view(), layer.values.weight, {begin, end}, keep != 0 ? ConstMatrix(z) : ConstMatrix(), {},
                        z);
-    layer.finish_rows({begin, end}, z, {}, layer.norm(memory.mean.data(), memory.inverse_deviation.data()), next);
   });
+  layer.activate_all(z, {}, layer.norm(memory.mean, memory.inverse_deviation), next);
 }
 
 }  // namespace cgcn

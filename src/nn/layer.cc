@@ -2,17 +2,36 @@
 
 #include <algorithm>
 
+#include "common/memory.h"
+#include "common/threads.h"
+#include "kernels/gemm.h"
+#include "kernels/parallel.h"
+
 namespace cgcn {
 
-float Layer::begin_rows(kernels::Matrix z) const {
+float Layer::begin_tile(kernels::Matrix z_tile, size_t first_column) const {
   if (values.bias == nullptr) return 0;
-  for (size_t r = 0; r < z.rows; ++r) std::copy_n(values.bias, z.columns, z.row(r));
+  for (size_t r = 0; r < z_tile.rows; ++r) std::copy_n(values.bias + first_column, z_tile.columns, z_tile.row(r));
   return 1;
 }
 
-void Layer::finish_rows(kernels::RowRange rows, kernels::ConstMatrix z, kernels::ConstMatrix own,
-                        const kernels::LayerNorm& norm, kernels::Matrix out) const {
-  if (!last) kernels::activate(rows, z, norm, residual ? own : kernels::ConstMatrix(), out);
+void Layer::multiply_all(kernels::ConstMatrix input, kernels::Matrix z) const {
+  const auto tiles = kernels::Tiles::of_rows(z.rows, z.columns);
+  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    const kernels::Matrix tile = z.tile(row, row_end, column, column_end);
+    multiply(input.rows_from(row, row_end), values.weight.columns_from(column, column_end), tile,
+             begin_tile(tile, column));
+  });
+}
+
+void Layer::activate_all(kernels::ConstMatrix z, kernels::ConstMatrix own, const kernels::LayerNorm& norm,
+                         kernels::Matrix next) const {
+  if (last) return;
+  kernels::parallel_rows(z.rows, kPassRows, [&](kernels::RowRange rows) {
+    kernels::activate(rows, z, norm, residual ? own : kernels::ConstMatrix(), next);
+  });
 }
 
 namespace {
@@ -71,43 +90,37 @@ std::vector<Layer> make_layers(const ModelOptions& options, const ModelShape& sh
   return layers;
 }
 
-void LayerMemory::reserve(const Layer& layer, size_t rows, bool dropout, bool sparse) {
-  output.reserve_discarding(rows * layer.out);
-  if (layer.values.scale != nullptr) {
-    mean.reserve_discarding(rows);
-    inverse_deviation.reserve_discarding(rows);
-  }
+void Workspace::allocate() {
+  memory_ = Buffer<char>(taken_);
+  prefer_huge_pages(memory_.data(), memory_.size());
+  taken_ = 0;
+}
+
+void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, bool dropout, bool sparse) {
+  output = workspace.take_matrix(rows, layer.out);
+  mean = workspace.take<float>(rows);
+  inverse_deviation = workspace.take<float>(rows);
   if (sparse) return;
-  input.reserve_discarding(rows * layer.fan_in());
-  if (dropout) {
-    const size_t bytes = kernels::DropoutMask::buffer_bytes(rows, layer.in);
-    aggregated_bits.reserve_discarding(bytes);
-    if (layer.concat) own_bits.reserve_discarding(bytes);
-  }
+  input = workspace.take_matrix(rows, layer.fan_in());
+  if (!dropout) return;
+  const size_t bytes = kernels::DropoutMask::buffer_bytes(rows, layer.in);
+  aggregated_bits = workspace.take<uint8_t>(bytes);
+  if (layer.concat) own_bits = workspace.take<uint8_t>(bytes);
 }
 
-uint64_t LayerMemory::bytes() const {
-  return 4 * (input.size() + output.size() + mean.size() + inverse_deviation.size()) + aggregated_bits.size() +
-         own_bits.size();
-}
-
-void StepMemory::reserve(const std::vector<Layer>& layers, size_t rows) {
-  size_t hidden = 0, fan_in = 0, out = 0;
+void StepMemory::place(Workspace& workspace, const std::vector<Layer>& layers, size_t rows) {
+  size_t hidden = 0, out = 0;
   for (const Layer& layer : layers) {
     if (!layer.last) hidden = layer.out;
-    if (layer.number > 1) fan_in = layer.fan_in();
     out = std::max(out, layer.out);
   }
-  for (auto& buffer : embeddings) buffer.reserve_discarding(rows * hidden);
-  input_gradient.reserve_discarding(rows * fan_in);
-  embedding_gradient.reserve_discarding(rows * hidden);
-  if (layers.size() > 1) projection.reserve_discarding(rows * out);
-  column_sums.reserve_discarding((rows / kPassRows + 2) * 2 * out);  // RowBlocks gives two for few rows
-}
-
-uint64_t StepMemory::bytes() const {
-  return 4 * (embeddings[0].size() + embeddings[1].size() + input_gradient.size() + embedding_gradient.size() +
-              projection.size() + column_sums.size());
+  column_sums = workspace.take<float>((rows + kPassRows - 1) / kPassRows * 2 * out);
+  if (layers.size() == 1) return;
+  for (float*& buffer : embeddings) buffer = workspace.take_matrix(rows, hidden);
+  embedding_gradient = workspace.take_matrix(rows, hidden);
+  input_gradient = workspace.take_matrix(rows, layers[1].fan_in());
+  // A projection is narrower than the embeddings that it is made of, and its layer needs no input_gradient.
+  projection = input_gradient;
 }
 
 }  // namespace cgcn

@@ -34,40 +34,59 @@ struct Layer {
   kernels::LayerNorm norm(float* mean = nullptr, float* inverse_deviation = nullptr) const {
     return {values.scale, values.offset, mean, inverse_deviation};
   }
-  // Where a bias comes first, z begins as the bias and the products are added. Returns what multiply() shall keep of z.
-  float begin_rows(kernels::Matrix z) const;
-  // z + H_{l-1} → H_l; z is the result where the layer is the last.
-  void finish_rows(kernels::RowRange rows, kernels::ConstMatrix z, kernels::ConstMatrix own,
-                   const kernels::LayerNorm& norm, kernels::Matrix out) const;
+  // Where a bias comes first, a tile of z begins as the bias and the products are added. Returns what multiply() shall
+  // keep of it.
+  float begin_tile(kernels::Matrix z_tile, size_t first_column) const;
+  // z = input·W + b, then H = act(z) [+ own]; all rows, on all threads. next is unused by the last layer.
+  void multiply_all(kernels::ConstMatrix input, kernels::Matrix z) const;
+  void activate_all(kernels::ConstMatrix z, kernels::ConstMatrix own, const kernels::LayerNorm& norm,
+                    kernels::Matrix next) const;
 };
 
 // Adds every parameter of the network, fills in the views, and initialises the weights.
 std::vector<Layer> make_layers(const ModelOptions& options, const ModelShape& shape, uint64_t seed,
                                Parameters& parameters);
 
-// What forward leaves for backward.
+// One block of memory for everything that a step needs: laid out twice, first to learn its size, then to place it.
+class Workspace {
+ public:
+  template <class T>
+  T* take(size_t size) {
+    constexpr size_t kLine = Buffer<char>::kAlignment;
+    const size_t at = taken_;
+    taken_ += (size * sizeof(T) + kLine - 1) / kLine * kLine;
+    return memory_.empty() ? nullptr : reinterpret_cast<T*>(memory_.data() + at);
+  }
+  float* take_matrix(size_t rows, size_t columns) { return take<float>(rows * kernels::padded_stride(columns)); }
+  void allocate();  // between the two
+  uint64_t bytes() const { return memory_.size(); }
+
+ private:
+  Buffer<char> memory_;
+  size_t taken_ = 0;
+};
+
+// What forward leaves for backward. Matrices are padded (kernels::padded).
 struct LayerMemory {
-  Buffer<float> input;   // D([N(A)·H, H]), rows of fan_in; or H itself where the product came first
-  Buffer<float> output;  // z, which backward replaces by its gradient
-  Buffer<float> mean, inverse_deviation;
-  Buffer<uint8_t> aggregated_bits, own_bits;
+  float* input = nullptr;   // D([N(A)·H, H]), rows of fan_in; or H itself where the product came first
+  float* output = nullptr;  // z, which backward replaces by its gradient
+  float *mean = nullptr, *inverse_deviation = nullptr;
+  uint8_t *aggregated_bits = nullptr, *own_bits = nullptr;
   bool projected_first = false;  // in the last forward pass
 
   // sparse: the input layer on sparse features, which keeps its input elsewhere.
-  void reserve(const Layer& layer, size_t rows, bool dropout, bool sparse);
-  uint64_t bytes() const;
+  void place(Workspace& workspace, const Layer& layer, size_t rows, bool dropout, bool sparse);
 };
 
 // What all layers share, one step at a time.
 struct StepMemory {
-  std::array<Buffer<float>, 2> embeddings;  // H_{l-1} and H_l
-  Buffer<float> input_gradient;             // of D([N(A)·H, H]); or of the projection
-  Buffer<float> embedding_gradient;         // of H_l, replaced in place by that of H_{l-1}
-  Buffer<float> projection;                 // H·W where the product comes first
-  Buffer<float> column_sums;                // a pair of rows per block: gradients of scale and offset, or of a bias
+  std::array<float*, 2> embeddings{};   // H_{l-1} and H_l
+  float* input_gradient = nullptr;      // of D([N(A)·H, H])
+  float* embedding_gradient = nullptr;  // of H_l, replaced in place by that of H_{l-1}
+  float* projection = nullptr;          // H·W where the product comes first, then its gradient
+  float* column_sums = nullptr;         // a pair of rows per block: gradients of scale and offset
 
-  void reserve(const std::vector<Layer>& layers, size_t rows);
-  uint64_t bytes() const;
+  void place(Workspace& workspace, const std::vector<Layer>& layers, size_t rows);
 };
 
 // Rows of row passes that are not fused with a product; fixed, so that sums over blocks do not depend on threads.

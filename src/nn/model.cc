@@ -6,6 +6,7 @@
 #include "common/threads.h"
 #include "kernels/blas.h"
 #include "kernels/gemm.h"
+#include "kernels/parallel.h"
 #include "kernels/spmm.h"
 #include "nn/convolution.h"
 #include "nn/input_layer.h"
@@ -15,8 +16,8 @@ namespace cgcn {
 
 using kernels::ConstMatrix;
 using kernels::Matrix;
-using kernels::RowBlocks;
-using kernels::RowRange;
+using kernels::padded;
+using kernels::Tiles;
 
 struct Model::Parts {
   ModelOptions options;
@@ -25,6 +26,7 @@ struct Model::Parts {
   std::vector<Layer> layers;
   std::vector<LayerMemory> memory;
   StepMemory shared;
+  Workspace workspace;
   SparseInput sparse_input;
   Loss loss;
   size_t reserved_rows = 0;
@@ -79,17 +81,20 @@ void Model::reserve(const BatchLimits& limits) {
   Parts& p = *parts_;
   if (limits.max_nodes <= p.reserved_rows) return;
   p.reserved_rows = limits.max_nodes;
-  for (size_t i = 0; i < p.layers.size(); ++i)
-    p.memory[i].reserve(p.layers[i], limits.max_nodes, p.options.dropout > 0, i == 0 && p.shape.sparse_input);
-  p.shared.reserve(p.layers, limits.max_nodes);
+  p.workspace = {};
+  const auto place_all = [&] {
+    for (size_t i = 0; i < p.layers.size(); ++i)
+      p.memory[i].place(p.workspace, p.layers[i], limits.max_nodes, p.options.dropout > 0,
+                        i == 0 && p.shape.sparse_input);
+    p.shared.place(p.workspace, p.layers, limits.max_nodes);
+  };
+  place_all();
+  p.workspace.allocate();
+  place_all();
   p.loss.reserve(limits.max_nodes);
 }
 
-uint64_t Model::workspace_bytes() const {
-  uint64_t total = parts_->shared.bytes() + parts_->sparse_input.bytes();
-  for (const LayerMemory& memory : parts_->memory) total += memory.bytes();
-  return total;
-}
+uint64_t Model::workspace_bytes() const { return parts_->workspace.bytes() + parts_->sparse_input.bytes(); }
 
 void Model::Parts::forward(const Step& step, const ModelInput& input) {
   CGCN_CHECK(step.batch.inputs.size() <= reserved_rows, "reserve() was for {} rows, the batch has {}", reserved_rows,
@@ -99,9 +104,8 @@ void Model::Parts::forward(const Step& step, const ModelInput& input) {
   const auto embedding_of = [&](uint32_t number) {
     const Layer& layer = layers[number - 1];
     if (layer.last) return Matrix();
-    float* place =
-        cgcn::projects_first(layers[number], step) ? memory[number].input.data() : shared.embeddings[number % 2].data();
-    return Matrix(place, step.batch.rows_of_layer(number), layer.out);
+    float* place = cgcn::projects_first(layers[number], step) ? memory[number].input : shared.embeddings[number % 2];
+    return padded(place, step.batch.rows_of_layer(number), layer.out);
   };
   Matrix previous = embedding_of(1);
   if (shape.sparse_input) {
@@ -121,7 +125,7 @@ void Model::Parts::backward(const Step& step) {
   for (size_t i = layers.size() - 1; i > 0; --i)
     backward_convolution(layers[i], layers[i - 1], step, memory[i], memory[i - 1], shared);
   if (shape.sparse_input)
-    sparse_input.backward(layers[0], ConstMatrix(memory[0].output.data(), step.batch.inputs.size(), layers[0].out));
+    sparse_input.backward(layers[0], padded(memory[0].output, step.batch.inputs.size(), layers[0].out));
   else
     backward_dense_input(layers[0], step, memory[0]);
 }
@@ -130,7 +134,7 @@ StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input,
   Parts& p = *parts_;
   const Step step{batch, seed, p.options.dropout};
   p.forward(step, input);
-  const Matrix logits(p.memory.back().output.data(), batch.num_outputs, p.shape.num_classes);
+  const Matrix logits = padded(p.memory.back().output, batch.num_outputs, p.shape.num_classes);
   const StepResult result{p.loss.replace_by_gradient(batch, input.labels, logits),
                           static_cast<uint32_t>(batch.loss_rows.size())};
   p.backward(step);
@@ -140,7 +144,9 @@ StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input,
 void Model::predict(const Batch& batch, const ModelInput& input, float* logits) {
   Parts& p = *parts_;
   p.forward(Step{batch, 0, 0}, input);
-  std::copy_n(p.memory.back().output.data(), size_t{batch.num_outputs} * p.shape.num_classes, logits);
+  const size_t classes = p.shape.num_classes;
+  const Matrix rows = padded(p.memory.back().output, batch.num_outputs, classes);
+  for (size_t r = 0; r < rows.rows; ++r) std::copy_n(rows.row(r), classes, logits + r * classes);
 }
 
 namespace {
@@ -181,29 +187,31 @@ void Model::infer_first_layer(const FeatureMatrix& x, const FeatureMatrix& aggre
                               float* out) const {
   const Layer& layer = parts_->layers[0];
   const Matrix z(out, end - begin, layer.out);
-  const RowBlocks blocks(z.rows);
-  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
-    const RowRange rows = blocks[i];
-    const auto first = static_cast<NodeId>(begin + rows.begin), last = static_cast<NodeId>(begin + rows.end);
-    const Matrix z_rows = z.rows_from(rows.begin, rows.end);
-    add_feature_product(aggregated, first, last, layer.aggregated_weight(), z_rows, layer.begin_rows(z_rows));
+  constexpr size_t kRows = 512;
+  parallel_blocks(z.rows, kRows, [&](size_t row, size_t row_end) {
+    const auto first = static_cast<NodeId>(begin + row), last = static_cast<NodeId>(begin + row_end);
+    const Matrix z_rows = z.rows_from(row, row_end);
+    add_feature_product(aggregated, first, last, layer.aggregated_weight(), z_rows, layer.begin_tile(z_rows, 0));
     if (layer.concat) add_feature_product(x, first, last, layer.own_weight(), z_rows, 1);
-    layer.finish_rows(rows, z, {}, layer.norm(), z);
   });
+  layer.activate_all(z, {}, layer.norm(), z);
 }
 
 void Model::infer_layer(uint32_t number, const float* aggregated, const float* own, size_t n, float* out) const {
   const Layer& layer = parts_->layers[number - 1];
   const ConstMatrix aggregated_rows(aggregated, n, layer.in), own_rows(own, n, layer.in);
   const Matrix z(out, n, layer.out);
-  const RowBlocks blocks(n);
-  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
-    const auto [begin, end] = blocks[i];
-    const Matrix z_rows = z.rows_from(begin, end);
-    multiply(aggregated_rows.rows_from(begin, end), layer.aggregated_weight(), z_rows, layer.begin_rows(z_rows));
-    if (layer.concat) multiply(own_rows.rows_from(begin, end), layer.own_weight(), z_rows, 1);
-    layer.finish_rows(blocks[i], z, own_rows, layer.norm(), z);
+  const Tiles tiles = Tiles::of_rows(n, layer.out);
+  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    const Matrix tile = z.tile(row, row_end, column, column_end);
+    multiply(aggregated_rows.rows_from(row, row_end), layer.aggregated_weight().columns_from(column, column_end), tile,
+             layer.begin_tile(tile, column));
+    if (layer.concat)
+      multiply(own_rows.rows_from(row, row_end), layer.own_weight().columns_from(column, column_end), tile, 1);
   });
+  layer.activate_all(z, own_rows, layer.norm(), z);
 }
 
 bool Model::projects_first(uint32_t number) const {
@@ -215,25 +223,26 @@ void Model::project(uint32_t number, const float* own, size_t n, float* projecte
   const Layer& layer = parts_->layers[number - 1];
   const ConstMatrix own_rows(own, n, layer.in);
   const Matrix projected_rows(projected, n, layer.out), own_parts(own_part, n, layer.out);
-  const RowBlocks blocks(n);
-  parallel_blocks(blocks.count(), 1, [&](size_t i, size_t) {
-    const auto [begin, end] = blocks[i];
-    multiply(own_rows.rows_from(begin, end), layer.aggregated_weight(), projected_rows.rows_from(begin, end));
-    const Matrix part = own_parts.rows_from(begin, end);
-    const float keep = layer.begin_rows(part);
+  const Tiles tiles = Tiles::of_rows(n, layer.out);
+  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    const ConstMatrix rows = own_rows.rows_from(row, row_end);
+    multiply(rows, layer.aggregated_weight().columns_from(column, column_end),
+             projected_rows.tile(row, row_end, column, column_end));
+    const Matrix part = own_parts.tile(row, row_end, column, column_end);
+    const float keep = layer.begin_tile(part, column);
     if (layer.concat)
-      multiply(own_rows.rows_from(begin, end), layer.own_weight(), part, keep);
+      multiply(rows, layer.own_weight().columns_from(column, column_end), part, keep);
     else if (keep == 0)
-      std::fill_n(part.data, part.rows * part.columns, 0.0f);
+      for (size_t r = 0; r < part.rows; ++r) std::fill_n(part.row(r), part.columns, 0.0f);
   });
 }
 
 void Model::finish_layer(uint32_t number, const float* own, size_t n, float* z) const {
   const Layer& layer = parts_->layers[number - 1];
   const Matrix rows(z, n, layer.out);
-  parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
-    layer.finish_rows({begin, end}, rows, ConstMatrix(own, n, layer.in), layer.norm(), rows);
-  });
+  layer.activate_all(rows, ConstMatrix(own, n, layer.in), layer.norm(), rows);
 }
 
 }  // namespace cgcn

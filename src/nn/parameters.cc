@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "common/memory.h"
 #include "common/random.h"
 #include "common/threads.h"
 
@@ -15,8 +16,11 @@ size_t Parameters::add(std::string name, uint32_t rows, uint32_t columns) {
 }
 
 void Parameters::allocate() {
-  values_ = Buffer<float>(size_, 0.0f);
-  gradients_ = Buffer<float>(size_, 0.0f);
+  for (Buffer<float>* buffer : {&values_, &gradients_}) {
+    *buffer = Buffer<float>(size_);
+    prefer_huge_pages(buffer->data(), size_ * sizeof(float));
+    buffer->fill(0);
+  }
 }
 
 void Parameters::initialise_glorot(size_t index, uint64_t seed) {

@@ -45,7 +45,7 @@ struct TestBits {
   DropoutMask mask;
   TestBits(size_t rows, size_t columns, float rate, uint64_t seed) : bits(rows * DropoutMask::bytes_for(columns) + 8) {
     mask = {bits.data(), DropoutMask::bytes_for(columns), dropout_scale(rate)};
-    reference::draw_dropout({seed, 1, 2, 3}, rate, {0, rows}, columns, mask);
+    reference::draw_dropout({seed, 1, 2, 3}, rate, {0, rows}, {0, columns}, mask);
   }
 };
 
@@ -90,9 +90,10 @@ TEST_P(Kernels, DropoutBitsEqualTheirTwin) {
   for (const size_t width : kWidths) {
     constexpr size_t kRows = 5;
     const DropoutKey key{0x123456789abcdefu, 3, 0xffffffffu, 200};
-    std::vector<uint8_t> expected(kRows * DropoutMask::bytes_for(width), 0xAA), actual = expected;
-    reference::draw_dropout(key, 0.2f, {1, kRows}, width, {expected.data(), DropoutMask::bytes_for(width), 1});
-    draw_dropout(key, 0.2f, {1, kRows}, width, {actual.data(), DropoutMask::bytes_for(width), 1});
+    std::vector<uint8_t> expected(kRows * DropoutMask::bytes_for(width) + 8, 0xAA), actual = expected;
+    const RowRange columns{width > 64 ? 64u : 0u, width};
+    reference::draw_dropout(key, 0.2f, {1, kRows}, columns, {expected.data(), DropoutMask::bytes_for(width), 1});
+    draw_dropout(key, 0.2f, {1, kRows}, columns, {actual.data(), DropoutMask::bytes_for(width), 1});
     EXPECT_EQ(actual, expected) << width;
   }
 }
@@ -306,17 +307,16 @@ TEST(Gemm, EqualsItsTwin) {
       }
 }
 
-TEST(RowBlocks, CoverTheRowsOnce) {
-  for (size_t n = 0; n < 3000; n = n < 100 ? n + 1 : n + 97) {
-    const RowBlocks blocks(n);
-    size_t next = 0;
-    for (size_t i = 0; i < blocks.count(); ++i) {
-      EXPECT_EQ(blocks[i].begin, next);
-      EXPECT_GT(blocks[i].end, blocks[i].begin);
-      next = blocks[i].end;
-    }
-    EXPECT_EQ(next, n);
-  }
+TEST(Tiles, CoverTheResultOnce) {
+  for (const size_t rows : {0, 1, 15, 16, 100, 900, 1140, 2053})
+    for (const size_t columns : {1, 47, 121, 512, 2048})
+      for (const Tiles& tiles : {Tiles::of_rows(rows, columns), Tiles::of_weights(rows, columns)}) {
+        std::vector<int> covered(rows * columns);
+        for (size_t i = 0; i < tiles.count(); ++i)
+          for (size_t r = tiles.rows(i).begin; r < tiles.rows(i).end; ++r)
+            for (size_t c = tiles.columns(i).begin; c < tiles.columns(i).end; ++c) ++covered[r * columns + c];
+        for (const int times : covered) ASSERT_EQ(times, 1);
+      }
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ class ReferenceModel {
                                 size_t size) {
     std::vector<uint8_t> bits(kernels::DropoutMask::bytes_for(size));
     const kernels::DropoutMask drawn{bits.data(), 0, 1};
-    kernels::reference::draw_dropout({seed, batch.epoch, batch.index, stream}, rate, {row, row + 1}, size, drawn);
+    kernels::reference::draw_dropout({seed, batch.epoch, batch.index, stream}, rate, {row, row + 1}, {0, size}, drawn);
     std::vector<bool> kept(size);
     for (size_t c = 0; c < size; ++c) kept[c] = drawn.keeps(row, c);
     return kept;
