@@ -3,13 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/command.h"
+#include "cli/import_command.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/timer.h"
 #include "graph/store.h"
-#include "io/reader.h"
 
 namespace cgcn {
 namespace {
@@ -37,94 +36,91 @@ std::string describe_split(const Dataset& data) {
                      format_count(test));
 }
 
-struct ImportCommand {
-  CommonOptions common;
-  ImportOptions import;
-  std::string source, store, name;
-  bool force = false;
-  OptionList options;
+std::string default_name(const fs::path& path) {
+  const fs::path last = path.has_filename() ? path.filename() : path.parent_path().filename();
+  return last.stem().string();
+}
 
-  void list_options() {
-    import.list_options(options);
-    options.begin_group("Writing");
-    options.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME");
-    options.add("force", &force, "replace the store if it exists");
-    common.list_options(options);
+void print_summary(const fs::path& store, bool as_json, const Reader& reader, const ImportReport& report,
+                   double seconds) {
+  const Store written(store, Verify::kShapesOnly);
+  const Dataset data = written.dataset();
+  if (as_json) {
+    const auto [train, validation, test] = data.split_sizes();
+    const json result = {{"name", data.name},
+                         {"format", reader.name()},
+                         {"nodes", data.num_nodes()},
+                         {"edges", data.graph.num_edges()},
+                         {"directed", data.graph.directed()},
+                         {"weighted", data.graph.weighted()},
+                         {"features", written.meta().at("features")},
+                         {"labels", written.meta().at("labels")},
+                         {"split", {{"train", train}, {"validation", validation}, {"test", test}}},
+                         {"graphs", data.num_graphs()},
+                         {"entries", report.counts.entries},
+                         {"duplicates", report.counts.duplicates},
+                         {"self_loops", report.counts.self_loops},
+                         {"one_directional", report.counts.one_directional},
+                         {"notes", report.lines},
+                         {"content_hash", data.content_hash},
+                         {"bytes", written.bytes_on_disk()},
+                         {"seconds", seconds},
+                         {"peak_memory", memory_figures().peak_rss}};
+    fmt::print("{}\n", result.dump(2));
+    return;
   }
-
-  void run() {
-    apply_common_options(common);
-    const Timer timer;
-    const fs::path path = fs::path(source).lexically_normal();
-    const Reader& reader = choose_reader(path, import);
-    StoreWriter writer(store, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
-    ImportReport report;
-    reader.read(path, import, writer, report);
-    if (name.empty()) name = !report.name.empty() ? report.name : default_name(path);
-    writer.set_extra("import", {{"format", reader.name()}, {"lines", report.lines}});
-    writer.finish(name);
-    print(reader, report, timer.seconds());
-  }
-
-  static std::string default_name(const fs::path& path) {
-    const fs::path last = path.has_filename() ? path.filename() : path.parent_path().filename();
-    return last.stem().string();
-  }
-
-  void print(const Reader& reader, const ImportReport& report, double seconds) const {
-    const Store written(store, Verify::kShapesOnly);
-    const Dataset data = written.dataset();
-    if (common.json) {
-      const auto [train, validation, test] = data.split_sizes();
-      const json result = {{"name", data.name},
-                           {"format", reader.name()},
-                           {"nodes", data.num_nodes()},
-                           {"edges", data.graph.num_edges()},
-                           {"directed", data.graph.directed()},
-                           {"weighted", data.graph.weighted()},
-                           {"features", written.meta().at("features")},
-                           {"labels", written.meta().at("labels")},
-                           {"split", {{"train", train}, {"validation", validation}, {"test", test}}},
-                           {"graphs", data.num_graphs()},
-                           {"entries", report.counts.entries},
-                           {"duplicates", report.counts.duplicates},
-                           {"self_loops", report.counts.self_loops},
-                           {"one_directional", report.counts.one_directional},
-                           {"notes", report.lines},
-                           {"content_hash", data.content_hash},
-                           {"bytes", written.bytes_on_disk()},
-                           {"seconds", seconds},
-                           {"peak_memory", memory_figures().peak_rss}};
-      fmt::print("{}\n", result.dump(2));
-      return;
-    }
-    fmt::print("{} ({} format)\n", data.name, reader.name());
-    fmt::print("  nodes      {}\n", format_count(data.num_nodes()));
-    fmt::print("  edges      {}{}{}\n", format_count(data.graph.num_edges()), data.graph.directed() ? ", directed" : "",
-               data.graph.weighted() ? ", weighted" : "");
-    fmt::print("  features   {}\n", describe_features(data.features));
-    if (data.labels.present())
-      fmt::print("  classes    {}{}\n", format_count(data.labels.num_classes()),
-                 data.labels.multi_label() ? ", several a node" : "");
-    else
-      fmt::print("  classes    none\n");
-    fmt::print("  split      {}\n", describe_split(data));
-    if (data.num_graphs() > 1) fmt::print("  graphs     {}\n", format_count(data.num_graphs()));
-    for (const std::string& line : report.lines) fmt::print("  - {}\n", line);
-    log::note("{}: {} written in {}", store, format_bytes(written.bytes_on_disk()), format_seconds(seconds));
-  }
-};
+  fmt::print("{} ({} format)\n", data.name, reader.name());
+  fmt::print("  nodes      {}\n", format_count(data.num_nodes()));
+  fmt::print("  edges      {}{}{}\n", format_count(data.graph.num_edges()), data.graph.directed() ? ", directed" : "",
+             data.graph.weighted() ? ", weighted" : "");
+  fmt::print("  features   {}\n", describe_features(data.features));
+  if (data.labels.present())
+    fmt::print("  classes    {}{}\n", format_count(data.labels.num_classes()),
+               data.labels.multi_label() ? ", several a node" : "");
+  else
+    fmt::print("  classes    none\n");
+  fmt::print("  split      {}\n", describe_split(data));
+  if (data.num_graphs() > 1) fmt::print("  graphs     {}\n", format_count(data.num_graphs()));
+  for (const std::string& line : report.lines) fmt::print("  - {}\n", line);
+  log::note("{}: {} written in {}", store.string(), format_bytes(written.bytes_on_disk()), format_seconds(seconds));
+}
 
 }  // namespace
 
+void ImportCommand::list_options(OptionList& options) {
+  import.list_options(options);
+  options.begin_group("Writing");
+  options.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME");
+  options.add("force", &force, "replace the store if it exists");
+  common.list_options(options);
+}
+
+void ImportCommand::run() {
+  apply_common_options(common);
+  const Timer timer;
+  const fs::path path = fs::path(source).lexically_normal();
+  const Reader& reader = choose_reader(path, import);
+  StoreWriter writer(store, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
+  ImportReport report;
+  reader.read(path, import, writer, report);
+  if (name.empty()) name = !report.name.empty() ? report.name : default_name(path);
+  writer.set_extra("import", {{"format", reader.name()}, {"lines", report.lines}});
+  writer.finish(name);
+  print_summary(store, common.json, reader, report, timer.seconds());
+}
+
 void add_import_command(CLI::App& program) {
-  auto state = std::make_shared<ImportCommand>();
+  struct State {
+    ImportCommand import;
+    OptionList options;
+  };
+  auto state = std::make_shared<State>();
   CLI::App* command = program.add_subcommand("import", "Bring a graph from its files into a graph store");
-  command->add_option("source", state->source, "the folder or file to read")->required();
-  command->add_option("store", state->store, "the graph store to write")->required();
-  state->list_options();
+  command->add_option("source", state->import.source, "the folder or file to read")->required();
+  command->add_option("store", state->import.store, "the graph store to write")->required();
+  state->import.list_options(state->options);
   bind_options(*command, state->options);
-  command->callback([state] { state->run(); });
+  command->callback([state] { state->import.run(); });
 }
 
 }  // namespace cgcn
