@@ -2,10 +2,13 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include <charconv>
+
 #include "common/log.h"
 #include "common/random.h"
 #include "common/threads.h"
 #include "io/edge_table.h"
+#include "io/json_reader.h"
 #include "io/reader.h"
 
 namespace cgcn {
@@ -60,6 +63,32 @@ void parse_edge_csv(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * fs::file_size(path)));
 }
 
+void parse_json_links(benchmark::State& state) {
+  const fs::path path = sources().json_path();
+  for (auto _ : state) {
+    EdgeList edges;
+    JsonReader json(path);
+    json.enter_object();
+    for (std::string_view key; json.next_key(key);) {
+      if (key != "links") {
+        json.skip();
+        continue;
+      }
+      for (json.enter_array(); json.next_element();) {
+        NodeId ends[2] = {};
+        json.enter_object();
+        for (std::string_view name; json.next_key(name);) {
+          const std::string_view word = json.read_word();
+          std::from_chars(word.data(), word.data() + word.size(), ends[name == "target" ? 1 : 0]);
+        }
+        edges.add(ends[0], ends[1]);
+      }
+    }
+    benchmark::DoNotOptimize(edges);
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * fs::file_size(path)));
+}
+
 void import_source(benchmark::State& state, const fs::path& path) {
   const ImportOptions options;
   for (auto _ : state) {
@@ -74,6 +103,7 @@ void import_edge_csv(benchmark::State& state) { import_source(state, sources().c
 void import_graphsage_json(benchmark::State& state) { import_source(state, sources().json_path()); }
 
 BENCHMARK(parse_edge_csv)->Unit(benchmark::kMillisecond);
+BENCHMARK(parse_json_links)->Unit(benchmark::kMillisecond);
 BENCHMARK(import_edge_csv)->Unit(benchmark::kMillisecond);
 BENCHMARK(import_graphsage_json)->Unit(benchmark::kMillisecond);
 

@@ -146,10 +146,12 @@ class GraphJson {
         read_nodes();
         has_nodes = true;
       } else if (key == "links" || key == "edges") {
-        json_.peek();
-        links_at_ = json_.offset();
+        links_ = json_.mark();
         has_links = true;
-        json_.skip();
+        if (has_nodes)
+          edges_.emplace(read_links_either_way());
+        else
+          json_.skip();
       } else {
         json_.skip();
       }
@@ -159,23 +161,13 @@ class GraphJson {
     if (!has_links) throw Error("has no list of links", path.string());
   }
 
-  EdgeList read_links(ImportReport& report) {
-    const IntegerRows by_id(nodes_);
-    bool same = by_id.size() == row_of_position_.size(), possible = by_id.size() > 0;
-    for (size_t i = 0; i < row_of_position_.size() && same; ++i)
-      same = by_id.find(static_cast<int64_t>(i)) == row_of_position_[i];
-    if (possible && !same) {
-      try {
-        EdgeList edges = read_links_as(&by_id);
-        if (largest_end_ >= 0 && static_cast<uint64_t>(largest_end_) < row_of_position_.size())
-          report.lines.emplace_back("links name nodes by id (they could also be read as positions)");
-        return edges;
-      } catch (const WrongReading&) {
-      }
+  EdgeList take_links(ImportReport& report) {
+    if (!edges_) {  // they came before the nodes
+      json_.return_to(links_);
+      edges_.emplace(read_links_either_way());
     }
-    EdgeList edges = read_links_as(nullptr);
-    if (largest_end_ >= 0 && !same) report.lines.emplace_back("links name nodes by position, as networkx 1 wrote them");
-    return edges;
+    if (!note_.empty()) report.lines.push_back(note_);
+    return std::move(*edges_);
   }
 
   std::vector<uint8_t> take_split(NodeId n, ImportReport& report) {
@@ -234,12 +226,31 @@ class GraphJson {
     return row;
   }
 
+  EdgeList read_links_either_way() {
+    const IntegerRows by_id(nodes_);
+    bool same = by_id.size() == row_of_position_.size();
+    for (size_t i = 0; i < row_of_position_.size() && same; ++i)
+      same = by_id.find(static_cast<int64_t>(i)) == row_of_position_[i];
+    if (by_id.size() > 0 && !same) {
+      try {
+        EdgeList edges = read_links_as(&by_id);
+        if (largest_end_ >= 0 && static_cast<uint64_t>(largest_end_) < row_of_position_.size())
+          note_ = "links name nodes by id (they could also be read as positions)";
+        return edges;
+      } catch (const WrongReading&) {
+        json_.return_to(links_);
+      }
+    }
+    EdgeList edges = read_links_as(nullptr);
+    if (largest_end_ >= 0 && !same) note_ = "links name nodes by position, as networkx 1 wrote them";
+    return edges;
+  }
+
   // by_id: numbers are ids; null: positions.
   EdgeList read_links_as(const IntegerRows* by_id) {
     largest_end_ = -1;
-    json_.seek(links_at_);
     const bool weighted = first_link_has_weight();
-    json_.seek(links_at_);
+    json_.return_to(links_);
     EdgeList edges(weighted);
     json_.enter_array();
     while (json_.next_element()) {
@@ -307,7 +318,9 @@ class GraphJson {
   JsonReader json_;
   NodeRows& nodes_;
   bool has_id_map_;
-  size_t links_at_ = 0;
+  JsonReader::Mark links_;
+  std::optional<EdgeList> edges_;
+  std::string note_;
   std::vector<NodeId> row_of_position_;
   std::vector<uint8_t> roles_;
   uint64_t flagged_ = 0;
@@ -403,7 +416,7 @@ class GraphSageReader final : public Reader {
     if (graph.num_listed() < n)
       report.lines.push_back(fmt::format("{} nodes of the id map are not in the graph: kept without links",
                                          format_count(n - graph.num_listed())));
-    EdgeList edges = graph.read_links(report);
+    EdgeList edges = graph.take_links(report);
     import_graph(n, edges, options, store, report);
     if (features)
       import_features(*features, n, store);

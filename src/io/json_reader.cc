@@ -206,10 +206,15 @@ void JsonReader::finish() {
     fail(fmt::format("text follows the end: {}", show({at_, std::min<size_t>(10, static_cast<size_t>(end_ - at_))})));
 }
 
-void JsonReader::seek(size_t offset) {
-  at_ = text_.data() + offset;
-  first_.clear();
-  released_ = std::min(released_, offset);
+JsonReader::Mark JsonReader::mark() {
+  look();
+  return {offset(), first_.size()};
+}
+
+void JsonReader::return_to(const Mark& mark) {
+  at_ = text_.data() + mark.offset;
+  first_.resize(mark.depth, 0);  // the value is a member, so that those around it have one
+  released_ = std::min(released_, mark.offset);
 }
 
 void JsonReader::let_go() {

@@ -34,12 +34,17 @@ class JsonReader {
   void skip();
   void finish();  // nothing but blanks may follow
 
-  size_t offset() const { return static_cast<size_t>(at_ - text_.data()); }
-  void seek(size_t offset);  // to a value that began at this offset(), to be read on its own
+  // The place of the value that comes next, to return to.
+  struct Mark {
+    size_t offset = 0, depth = 0;
+  };
+  Mark mark();
+  void return_to(const Mark& mark);
   std::string where() const;
   [[noreturn]] void fail(const std::string& problem, const std::string& hint = {}) const;
 
  private:
+  size_t offset() const { return static_cast<size_t>(at_ - text_.data()); }
   void skip_blanks() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
