@@ -19,4 +19,15 @@ else
   build_preset release clustergcn -DCGCN_TESTS=OFF -DCGCN_BENCHMARKS=OFF
 fi
 if [ $# -gt 0 ]; then exec "$program" "$@"; fi
-exec "$program" --help
+
+# The built-in graph: a generated one of 10,000 nodes, made once.
+demo=$build/demo
+[ "$demo/graph/meta.json" -nt "$program" ] || "$program" generate "$demo/graph" --like small --force
+rm -rf "$demo/run"
+"$program" train "$demo/graph" --run "$demo/run" --epochs 30
+cat <<END
+
+Next: bring in your own graph
+  ./run.sh import SOURCE STORE      (./run.sh import --help names the formats)
+  ./run.sh train STORE
+END
