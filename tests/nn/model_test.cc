@@ -1,0 +1,287 @@
+// The model as its users see it: the same bits for any number of threads, exact inference equal to the forward pass,
+// rows that a sparse batch touches, the optimiser.
+#include "nn/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "common/threads.h"
+#include "nn/adam.h"
+#include "small_problem.h"
+
+namespace cgcn {
+namespace {
+
+using test::InputKind;
+using test::SmallProblem;
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
+  ~Threads() { set_thread_count(before_); }
+
+ private:
+  int before_;
+};
+
+ModelOptions small_options(uint32_t layers = 3) {
+  ModelOptions options;
+  options.layers = layers;
+  options.hidden = 9;
+  return options;
+}
+
+ModelShape shape_of(const SmallProblem& problem, bool multi_label = false) {
+  return {problem.x.columns(), problem.sparse(), SmallProblem::kClasses, multi_label};
+}
+
+// A problem that is large enough for several tiles, strips and blocks of rows.
+struct WideProblem {
+  static constexpr uint32_t kRows = 1300;
+  test::OwnedBlock owned{kRows, kRows, 0.005, 8};
+  Block block = owned.block();
+  FeatureMatrix x, aggregated;
+  Labels labels;
+  std::vector<NodeId> inputs;
+  std::vector<uint32_t> loss_rows;
+  Batch batch;
+
+  WideProblem() {
+    Random random(1, Purpose::kTest);
+    std::vector<float> values(kRows * 70), sums(kRows * 70);
+    for (float& value : values) value = random.normal();
+    for (float& value : sums) value = random.normal();
+    x = FeatureMatrix::dense(std::move(values), 70);
+    aggregated = FeatureMatrix::dense(std::move(sums), 70);
+    std::vector<int32_t> classes(kRows);
+    for (int32_t& label : classes) label = static_cast<int32_t>(random.below(11));
+    labels = Labels::single(std::move(classes), 11);
+    for (uint32_t r = 0; r < kRows; ++r) {
+      inputs.push_back(kRows - 1 - r);
+      if (r % 4 != 0) loss_rows.push_back(r);
+    }
+    batch.inputs = inputs;
+    batch.blocks = {&block, 1};
+    batch.loss_rows = loss_rows;
+    batch.num_outputs = kRows;
+  }
+};
+
+std::vector<float> train(const WideProblem& problem, float dropout, int threads) {
+  const Threads set(threads);
+  ModelOptions options = small_options(4);
+  options.hidden = 300;
+  options.bias = options.residual = true;
+  options.dropout = dropout;
+  Model model(options, {70, false, 11, false}, 3);
+  model.reserve({WideProblem::kRows, 0});
+  Adam adam({}, model);
+  for (int step = 0; step < 3; ++step) {
+    model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+    adam.step(model, 0.01f, static_cast<float>(1 / std::max(1.0, gradient_norm(model))));
+  }
+  return {model.values().begin(), model.values().end()};
+}
+
+TEST(Model, TrainsToTheSameBitsForAnyNumberOfThreads) {
+  const WideProblem problem;
+  for (const float dropout : {0.2f, 0.0f}) {
+    const std::vector<float> one = train(problem, dropout, 1);
+    for (const int threads : {2, 3}) {
+      const std::vector<float> many = train(problem, dropout, threads);
+      EXPECT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << threads << " threads";
+    }
+  }
+}
+
+TEST(Model, SparseInputTrainsToTheSameBitsForAnyNumberOfThreads) {
+  const SmallProblem problem(InputKind::kSparse, 3, false, false, 3, 40, 300);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 3}) {
+    const Threads set(threads);
+    Model model(small_options(), shape_of(problem), 3);
+    model.reserve({SmallProblem::kNodes, 0});
+    Adam adam({}, model);
+    for (int step = 0; step < 3; ++step) {
+      model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+      adam.step(model, 0.01f);
+    }
+    results.emplace_back(model.values().begin(), model.values().end());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+// All nodes as one batch in their own order, so that the forward pass has what exact inference computes.
+void expect_exact_inference(InputKind kind, const ModelOptions& options) {
+  SmallProblem problem(kind, options.layers, false, false, 3, SmallProblem::kNodes);
+  std::iota(problem.inputs.begin(), problem.inputs.end(), 0u);
+  Model model(options, shape_of(problem), 3);
+  for (const Parameter& p : model.parameters())
+    if (p.rows == 1)
+      for (uint64_t i = 0; i < p.size(); ++i) model.values()[p.offset + i] += 0.01f * static_cast<float>(i);
+  model.reserve({SmallProblem::kNodes, 0});
+  constexpr uint32_t n = SmallProblem::kNodes;
+  std::vector<float> expected(n * SmallProblem::kClasses);
+  model.predict(problem.batch, {problem.x, problem.aggregated, problem.labels}, expected.data());
+
+  for (const bool project : {false, true}) {
+    std::vector<float> h(n * model.layer_width(1));
+    for (NodeId begin = 0; begin < n; begin += 17)  // in blocks of odd size
+      model.infer_first_layer(problem.x, problem.aggregated, begin, std::min(n, begin + 17),
+                              &h[begin * model.layer_width(1)]);
+    const SparseView& a = problem.blocks[0].forward;
+    const auto aggregate = [&](const std::vector<float>& from, size_t width, std::vector<float>& to) {
+      for (uint32_t r = 0; r < n; ++r)
+        for (uint64_t i = a.offsets[r]; i < a.offsets[r + 1]; ++i)
+          for (size_t c = 0; c < width; ++c) to[r * width + c] += a.values[i] * from[a.column_indices[i] * width + c];
+    };
+    for (uint32_t layer = 2; layer <= options.layers; ++layer) {
+      const size_t in = model.layer_width(layer - 1), out = model.layer_width(layer);
+      std::vector<float> next(n * out);
+      if (project) {
+        std::vector<float> projected(n * out);
+        model.project(layer, h.data(), n, projected.data(), next.data());
+        aggregate(projected, out, next);
+        model.finish_layer(layer, h.data(), n, next.data());
+      } else {
+        std::vector<float> aggregated(n * in);
+        aggregate(h, in, aggregated);
+        model.infer_layer(layer, aggregated.data(), h.data(), n, next.data());
+      }
+      h = std::move(next);
+    }
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(h[i], expected[i], 2e-5) << "project " << project;
+  }
+}
+
+TEST(Model, InfersLayerByLayerWhatForwardComputes) {
+  for (const auto kind : {InputKind::kDense32, InputKind::kDense16, InputKind::kSparse, InputKind::kIdentity})
+    for (const auto convolution : {Convolution::kConcat, Convolution::kPlain})
+      for (const bool bias : {false, true}) {
+        ModelOptions options = small_options(4);
+        options.convolution = convolution;
+        options.bias = bias;
+        options.residual = bias;
+        expect_exact_inference(kind, options);
+      }
+}
+
+TEST(Model, ProjectsFirstOnlyWhereItIsNarrower) {
+  const SmallProblem problem(InputKind::kDense32, 3, false, false);
+  const Model model(small_options(), shape_of(problem), 1);
+  EXPECT_FALSE(model.projects_first(2));  // 9 → 9
+  EXPECT_TRUE(model.projects_first(3));   // 9 → 5
+}
+
+TEST(Model, GradientOfASparseInputIsZeroButInTouchedRows) {
+  SmallProblem first(InputKind::kIdentity, 2, false, false, 3), second(InputKind::kIdentity, 2, false, false, 4, 5);
+  Model model(small_options(2), shape_of(first), 1);
+  model.reserve({SmallProblem::kNodes, 0});
+  for (SmallProblem* problem : {&first, &second}) {
+    model.compute_gradients(problem->batch, {problem->x, problem->aggregated, problem->labels}, 5);
+    const TouchedRows touched = model.touched_rows(0);
+    EXPECT_FALSE(touched.all);
+    EXPECT_TRUE(std::is_sorted(touched.rows.begin(), touched.rows.end()));
+    EXPECT_TRUE(model.touched_rows(1).all);
+    const Parameter& p = model.parameters()[0];
+    uint32_t used = 0;
+    for (uint32_t r = 0; r < p.rows; ++r) {
+      const bool is_touched = std::binary_search(touched.rows.begin(), touched.rows.end(), r);
+      used += is_touched;
+      for (uint32_t c = 0; c < p.columns && !is_touched; ++c)
+        ASSERT_EQ(model.gradients()[p.offset + uint64_t{r} * p.columns + c], 0);
+    }
+    EXPECT_GT(used, 0u);
+    EXPECT_LT(used, p.rows);
+  }
+}
+
+TEST(Adam, MovesOnlyTouchedRowsUnlessDense) {
+  const SmallProblem problem(InputKind::kIdentity, 2, false, false);
+  for (const bool dense : {false, true}) {
+    Model model(small_options(2), shape_of(problem), 1);
+    model.reserve({SmallProblem::kNodes, 0});
+    const Parameter& p = model.parameters()[0];
+    AdamOptions options;
+    options.dense = dense;
+    options.weight_decay = 0.1f;  // so that a dense step moves every row
+    Adam adam(options, model);
+    const std::vector<float> before(model.values().begin(), model.values().end());
+    model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+    adam.step(model, 0.01f);
+    const auto rows = model.touched_rows(0).rows;
+    for (uint32_t r = 0; r < p.rows; ++r) {
+      const uint64_t at = p.offset + uint64_t{r} * p.columns;
+      const bool moved = model.values()[at] != before[at];
+      EXPECT_EQ(moved, dense || std::binary_search(rows.begin(), rows.end(), r)) << r;
+    }
+  }
+}
+
+TEST(Adam, FirstStepHasTheLengthOfTheLearningRate) {
+  const SmallProblem problem(InputKind::kDense32, 2, false, false);
+  Model model(small_options(2), shape_of(problem), 1);
+  model.reserve({SmallProblem::kNodes, 0});
+  Adam adam({}, model);
+  const std::vector<float> before(model.values().begin(), model.values().end());
+  model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+  adam.step(model, 0.01f);
+  const Parameter& p = model.parameters()[0];
+  for (uint64_t i = p.offset; i < p.offset + p.size(); ++i)
+    if (std::abs(model.gradients()[i]) > 1e-4) {
+      EXPECT_NEAR(model.values()[i] - before[i], model.gradients()[i] > 0 ? -0.01f : 0.01f, 1e-5);
+    }
+  EXPECT_EQ(adam.steps(), 1u);
+}
+
+TEST(Adam, NamesTheParameterThatIsNotFinite) {
+  const SmallProblem problem(InputKind::kDense32, 3, false, false);
+  Model model(small_options(3), shape_of(problem), 1);
+  model.reserve({SmallProblem::kNodes, 0});
+  model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+  EXPECT_EQ(first_not_finite(model), "");
+  double squares = 0;
+  for (const float g : model.gradients()) squares += double{g} * g;
+  EXPECT_NEAR(gradient_norm(model), std::sqrt(squares), 1e-5 * std::sqrt(squares));
+  for (const Parameter& p : model.parameters()) {
+    if (p.name != "layer2.norm.scale") continue;
+    model.gradients()[p.offset + 3] = std::numeric_limits<float>::infinity();
+  }
+  EXPECT_EQ(first_not_finite(model), "layer2.norm.scale");
+}
+
+TEST(Model, ABatchWithoutLabelsHasNoLossAndNoGradient) {
+  SmallProblem problem(InputKind::kDense32, 3, false, false);
+  problem.batch.loss_rows = {};
+  Model model(small_options(3), shape_of(problem), 1);
+  model.reserve({SmallProblem::kNodes, 0});
+  const StepResult result = model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+  EXPECT_EQ(result.loss, 0);
+  EXPECT_EQ(result.labelled, 0u);
+  for (const float g : model.gradients()) EXPECT_EQ(g, 0);
+}
+
+TEST(Model, GlorotUsesTheConcatenatedFanIn) {
+  ModelOptions options = small_options(2);
+  options.hidden = 200;
+  const Model model(options, {100, false, 5, false}, 1);
+  const Parameter& p = model.parameters()[0];
+  ASSERT_EQ(p.rows, 200u);
+  const float limit = std::sqrt(6.0f / (200 + 200));
+  float largest = 0;
+  double squares = 0;
+  for (uint64_t i = 0; i < p.size(); ++i) {
+    largest = std::max(largest, std::abs(model.values()[p.offset + i]));
+    squares += double{model.values()[p.offset + i]} * model.values()[p.offset + i];
+  }
+  EXPECT_LE(largest, limit);
+  EXPECT_GT(largest, 0.99f * limit);
+  EXPECT_NEAR(squares / static_cast<double>(p.size()), limit * limit / 3, 0.02 * limit * limit / 3);
+}
+
+}  // namespace
+}  // namespace cgcn
