@@ -65,12 +65,14 @@ void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange column
   const size_t lanes = hn::Lanes(d);
   const RoundKeys keys(philox_key(key.seed, Purpose::kDropout));
   const uint32_t threshold = dropout_threshold(rate);
+  // Made once: a vector that is put together from eight numbers in the loop waits for all of them to reach the cache.
+  const Words iota = hn::Iota(d, 0), batch = hn::Set(d, uint64_t{key.batch}), epoch = hn::Set(d, uint64_t{key.epoch});
+  const uint64_t stream = uint64_t{key.stream} << 24;
   const size_t begin = columns.begin / 8, end = begin + DropoutMask::bytes_for(columns.size());
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t byte = begin; byte < end; byte += 8)  // block and byte have the same number
       for (size_t lane = 0; lane < 8; lane += lanes) {
-        Words c0 = hn::Iota(d, byte + lane + (uint64_t{key.stream} << 24)), c1 = hn::Set(d, r);
-        Words c2 = hn::Set(d, uint64_t{key.batch}), c3 = hn::Set(d, uint64_t{key.epoch});
+        Words c0 = hn::Add(iota, hn::Set(d, byte + lane + stream)), c1 = hn::Set(d, r), c2 = batch, c3 = epoch;
         philox_lanes(keys, c0, c1, c2, c3);
         uint8_t* bits = mask.row(r) + byte + lane / 2;
         store_kept(c0, c1, threshold, bits);
