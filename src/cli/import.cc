@@ -61,7 +61,7 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
                          {"duplicates", report.counts.duplicates},
                          {"self_loops", report.counts.self_loops},
                          {"one_directional", report.counts.one_directional},
-                         {"notes", report.lines},
+                         {"notes", written.extra().at("import").at("lines")},
                          {"content_hash", data.content_hash},
                          {"bytes", written.bytes_on_disk()},
                          {"seconds", seconds},

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/threads.h"
+#include "graph/feature_hash.h"
 #include "graph/npy.h"
 
 namespace cgcn {
@@ -41,7 +42,7 @@ std::string hash_arrays(const json& meta, Counts&& counts) {
 
 bool is_adjacency(const std::string& name) { return name.starts_with("adjacency_"); }
 bool is_content(const std::string& name) {
-  for (const char* prefix : {"adjacency_", "features", "labels", "split", "graph_ids"})
+  for (const char* prefix : {"adjacency_", "labels", "split", "graph_ids"})  // features: by what they hold, not how
     if (name.starts_with(prefix)) return true;
   return false;
 }
@@ -99,6 +100,7 @@ void StoreWriter::declare_graph(NodeId num_nodes, uint64_t num_entries, uint64_t
   meta_["weighted"] = weighted;
 }
 void StoreWriter::declare_features(FeatureMatrix::Kind kind, uint32_t columns) {
+  feature_kind_ = kind;
   meta_["features"] = {{"kind", kind_name(kind)}, {"columns", columns}};
 }
 void StoreWriter::declare_labels(bool multi_label, uint32_t num_classes) {
@@ -166,8 +168,13 @@ void StoreWriter::finish(const std::string& name) {
   meta_["name"] = name;
   meta_["arrays"] = arrays_;
   meta_["extra"] = extra_;
+  // Names may come from files in any encoding: what is not UTF-8 is replaced, so that meta.json can be read.
+  meta_ = json::parse(meta_.dump(-1, ' ', false, json::error_handler_t::replace));
   meta_["graph_hash"] = hash_arrays(meta_, is_adjacency);
-  meta_["content_hash"] = hash_arrays(meta_, is_content);
+  json& features = meta_["features"];
+  features["hash"] = hash_feature_files(staging_.path(), feature_kind_, meta_["nodes"], features["columns"]);
+  meta_["content_hash"] =
+      Hasher().add(hash_arrays(meta_, is_content)).add(features["hash"].get<std::string>()).digest128_hex();
   meta_["checksum"] = meta_checksum(meta_);
   OutputFile file(staging_.path() / "meta.json");
   file.write(meta_.dump(2) + "\n");

@@ -112,6 +112,7 @@ class StoreWriter {
  private:
   StagedDirectory staging_;
   std::map<std::string, nlohmann::json> arrays_;
+  FeatureMatrix::Kind feature_kind_ = FeatureMatrix::Kind::kIdentity;
   nlohmann::json meta_, extra_ = nlohmann::json::object();
 };
 

@@ -7,6 +7,7 @@
 
 #include "io/fields.h"
 #include "io/import_steps.h"
+#include "io/json_reader.h"
 
 namespace cgcn {
 namespace {
@@ -42,6 +43,44 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     names.emplace_back(texts_[sorted[rank]]);
   }
   return classes;
+}
+
+ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::function<NodeId(std::string_view)>& find) {
+  JsonReader json(path);
+  ClassTable classes;
+  std::optional<LabelBits> bits;
+  uint32_t width = 0;
+  std::vector<uint32_t> labels;
+  json.enter_object();
+  for (std::string_view key; json.next_key(key);) {
+    const NodeId row = find(key);
+    if (row == kNoNode) json.fail(fmt::format("node {} is not in the graph", show(key)));
+    if (json.peek() != JsonReader::Kind::kArray) {
+      if (bits) json.fail("a single class where others are lists of 0/1");
+      const bool none = json.peek() == JsonReader::Kind::kNull;
+      const std::string_view word = json.read_word();
+      classes.add(row, none ? std::string_view() : word);
+      continue;
+    }
+    if (classes.size() > 0) json.fail("a list of 0/1 where others are single classes");
+    labels.clear();
+    uint32_t count = 0;
+    json.enter_array();
+    for (; json.next_element(); ++count) {
+      const double value = json.read_number();
+      if (value != 0 && value != 1) json.fail(fmt::format("a label is {}, but must be 0 or 1", value));
+      if (value == 1) labels.push_back(count);
+    }
+    if (!bits) {
+      width = check_class_count(int64_t{count} - 1, json.where());
+      bits.emplace(n, width);
+    }
+    if (count != width) json.fail(fmt::format("{} labels where the first node has {}", count, width));
+    for (const uint32_t label : labels) bits->set(row, label);
+  }
+  json.finish();
+  if (bits) return {bits->take(), {}};
+  return classes.settle(n, path.string(), [](NodeId row) { return row; });
 }
 
 }  // namespace cgcn

@@ -1,6 +1,7 @@
 // Classes as text has them: numbers or names, one a node.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,5 +46,10 @@ class ClassTable {
   std::vector<Entry> entries_;
   TextTable texts_;
 };
+
+// The class_map.json of GraphSAGE and GraphSAINT: for each node that it names, a class or a list of 0/1. find(key)
+// gives the node, or kNoNode where there is none such.
+ClassTable::Result read_class_map(const fs::path& path, NodeId num_nodes,
+                                  const std::function<NodeId(std::string_view)>& find);
 
 }  // namespace cgcn

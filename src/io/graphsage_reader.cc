@@ -327,45 +327,6 @@ class GraphJson {
   int64_t largest_end_ = -1;  // among numbers
 };
 
-// A class or a list of 0/1 for each node that the file names.
-ClassTable::Result read_class_map(const fs::path& path, const NodeRows& nodes, NodeId n) {
-  JsonReader json(path);
-  ClassTable classes;
-  std::optional<LabelBits> bits;
-  uint32_t width = 0;
-  std::vector<uint32_t> labels;
-  json.enter_object();
-  for (std::string_view key; json.next_key(key);) {
-    const NodeId row = nodes.find(key);
-    if (row == kNoNode) json.fail(fmt::format("node {} is not listed in the graph", show(key)));
-    if (json.peek() != JsonReader::Kind::kArray) {
-      if (bits) json.fail("a single class where others are lists of 0/1");
-      const bool none = json.peek() == JsonReader::Kind::kNull;
-      const std::string_view word = json.read_word();
-      classes.add(row, none ? std::string_view() : word);
-      continue;
-    }
-    if (classes.size() > 0) json.fail("a list of 0/1 where others are single classes");
-    labels.clear();
-    uint32_t count = 0;
-    json.enter_array();
-    for (; json.next_element(); ++count) {
-      const double value = json.read_number();
-      if (value != 0 && value != 1) json.fail(fmt::format("a label is {}, but must be 0 or 1", value));
-      if (value == 1) labels.push_back(count);
-    }
-    if (!bits) {
-      width = check_class_count(int64_t{count} - 1, json.where());
-      bits.emplace(n, width);
-    }
-    if (count != width) json.fail(fmt::format("{} labels where the first node has {}", count, width));
-    for (const uint32_t label : labels) bits->set(row, label);
-  }
-  json.finish();
-  if (bits) return {bits->take(), {}};
-  return classes.settle(n, path.string(), [](NodeId row) { return row; });
-}
-
 // Ids by row: nothing where they are the rows themselves, integers where all are such, else texts.
 NodeIds ids_by_row(const NodeRows& nodes) {
   const size_t n = nodes.rows.size();
@@ -423,7 +384,8 @@ class GraphSageReader final : public Reader {
     else
       import_identity_features(n, store, report);
     ClassTable::Result classes;
-    if (!files.class_map.empty()) classes = read_class_map(files.class_map, nodes, n);
+    if (!files.class_map.empty())
+      classes = read_class_map(files.class_map, n, [&](std::string_view id) { return nodes.find(id); });
     store.write_class_names(classes.names);
     import_labels_and_split(classes.labels, graph.take_split(n, report), n, options, store, report);
     store.write_ids(ids_by_row(nodes));

@@ -127,8 +127,8 @@ class PickleMachine {
   bool constant(char opcode) {
     switch (opcode) {
       case '\x80':
-        if (const auto protocol = take_number<uint8_t>(); protocol > 2)
-          throw Error(fmt::format("is a pickle of protocol {}; 0 to 2 are read", protocol), pickle_.where_,
+        if (const auto protocol = take_number<uint8_t>(); protocol > 3)
+          throw Error(fmt::format("is a pickle of protocol {}; 0 to 3 are read", protocol), pickle_.where_,
                       "save it again with pickle.dump(value, file, protocol=2)");
         return true;
       case 'N':
@@ -174,9 +174,11 @@ class PickleMachine {
         return true;
       }
       case 'U':
+      case 'C':
         push_part(take(take_number<uint8_t>()));
         return true;
       case 'T':
+      case 'B':
       case 'X':
         push_part(take(take_number<uint32_t>()));
         return true;

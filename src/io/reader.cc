@@ -47,8 +47,9 @@ void ImportReport::add_counts(const BuildCounts& found, const BuildOptions& opti
 const std::vector<std::unique_ptr<Reader>>& all_readers() {
   static const auto readers = [] {
     std::vector<std::unique_ptr<Reader>> list;
-    for (const auto make : {make_planetoid_reader, make_gnn_benchmark_reader, make_dgl_reddit_reader,
-                            make_graphsage_reader, make_ogb_reader, make_plain_reader, make_edges_reader})
+    for (const auto make :
+         {make_planetoid_reader, make_gnn_benchmark_reader, make_dgl_reddit_reader, make_graphsaint_reader,
+          make_graphsage_reader, make_ogb_reader, make_plain_reader, make_edges_reader})
       list.push_back(make());
     return list;
   }();

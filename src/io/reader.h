@@ -53,6 +53,7 @@ std::unique_ptr<Reader> make_edges_reader();
 std::unique_ptr<Reader> make_planetoid_reader();
 std::unique_ptr<Reader> make_gnn_benchmark_reader();
 std::unique_ptr<Reader> make_dgl_reddit_reader();
+std::unique_ptr<Reader> make_graphsaint_reader();
 std::unique_ptr<Reader> make_plain_reader();
 
 }  // namespace cgcn
