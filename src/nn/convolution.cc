@@ -110,7 +110,8 @@ void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memo
   } else {
     const Matrix input = padded(memory.input, n, layer.fan_in());
     gather_input(layer, step, memory, previous, input);
-    layer.multiply_all(input, z);
+    memory.widen_weight(layer);
+    layer.multiply_all(input, memory.weight(layer), padded(memory.output, n, layer.wide_out()));
   }
   layer.activate_all(z, previous, layer.norm(memory.mean, memory.inverse_deviation), next);
 }
@@ -144,18 +145,20 @@ void add_rows(ConstMatrix from, Matrix to) {
 }
 
 // dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH' on the own part], tile by tile.
-void backward_products(const Layer& layer, const Step& step, LayerMemory& memory, ConstMatrix dz, ConstMatrix residual,
+void backward_products(const Layer& layer, const Step& step, LayerMemory& memory, ConstMatrix residual,
                        Matrix input_gradient) {
-  const ConstMatrix input = padded(memory.input, dz.rows, layer.fan_in());
-  const Tiles weight_tiles = Tiles::of_weights(layer.fan_in(), layer.out),
-              row_tiles = Tiles::of_rows(dz.rows, layer.in);
+  const size_t n = input_gradient.rows;
+  const ConstMatrix input = padded(memory.input, n, layer.fan_in()), dz = padded(memory.output, n, layer.wide_out());
+  const ConstMatrix weight = memory.weight(layer);
+  const Matrix weight_gradient = memory.gradient(layer);
+  const Tiles weight_tiles = Tiles::of_weights(weight.rows, weight.columns), row_tiles = Tiles::of_rows(n, layer.in);
   const size_t halves = layer.concat ? 2 : 1;
   kernels::parallel_parts(weight_tiles.count() + halves * row_tiles.count(), [&](size_t i) {
     if (i < weight_tiles.count()) {
       const auto [row, row_end] = weight_tiles.rows(i);
       const auto [column, column_end] = weight_tiles.columns(i);
       multiply_by_transpose_of(input.columns_from(row, row_end), dz.columns_from(column, column_end),
-                               layer.gradients.weight.tile(row, row_end, column, column_end));
+                               weight_gradient.tile(row, row_end, column, column_end));
       return;
     }
     const size_t place = i - weight_tiles.count();
@@ -164,23 +167,23 @@ void backward_products(const Layer& layer, const Step& step, LayerMemory& memory
     const auto [row, row_end] = row_tiles.rows(tile);
     const auto [column, column_end] = row_tiles.columns(tile);
     const Matrix to = input_gradient.columns_from(first + column, first + column_end);
-    multiply_transposed(dz.rows_from(row, row_end), layer.values.weight.rows_from(first + column, first + column_end),
+    multiply_transposed(dz.rows_from(row, row_end), weight.rows_from(first + column, first + column_end),
                         to.rows_from(row, row_end));
     if (step.dropout > 0)
       apply_dropout(step.mask(own ? memory.own_bits : memory.aggregated_bits, layer.in).columns_from(column),
                     {row, row_end}, to, to);
     if (own && residual.rows > 0) add_rows(residual.tile(row, row_end, column, column_end), to.rows_from(row, row_end));
   });
+  memory.narrow_gradient(layer);
 }
 
 void backward_aggregate_first(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
                               Matrix dh) {
   const Block& block = step.batch.block(layer.number);
   const size_t targets = block.forward.rows;
-  const ConstMatrix dz = padded(memory.output, targets, layer.out);
   const ConstMatrix residual = layer.residual ? ConstMatrix(dh.rows_from(0, targets)) : ConstMatrix();
   const Matrix input_gradient = padded(shared.input_gradient, targets, layer.fan_in());
-  backward_products(layer, step, memory, dz, residual, input_gradient);
+  backward_products(layer, step, memory, residual, input_gradient);
   // What a row starts from: the own part, which has the residual's gradient in it; or that alone.
   const ConstMatrix initial =
       layer.concat ? ConstMatrix(input_gradient.columns_from(layer.in, layer.fan_in())) : residual;

@@ -41,21 +41,24 @@ void forward_dense_input(const Layer& layer, const Step& step, const FeatureMatr
       gather_part(x, step, own_stream(layer), rows, step.mask(memory.own_bits, layer.in),
                   input.columns_from(layer.in, layer.fan_in()));
   });
-  layer.multiply_all(input, z);
+  memory.widen_weight(layer);
+  layer.multiply_all(input, memory.weight(layer), padded(memory.output, n, layer.wide_out()));
   layer.activate_all(z, {}, layer.norm(memory.mean, memory.inverse_deviation), next);
 }
 
 void backward_dense_input(const Layer& layer, const Step& step, LayerMemory& memory) {
   const size_t n = step.batch.inputs.size();
-  const ConstMatrix input = padded(memory.input, n, layer.fan_in()), dz = padded(memory.output, n, layer.out);
-  backward_bias(layer, dz);
-  const Tiles tiles = Tiles::of_weights(layer.fan_in(), layer.out);
+  const ConstMatrix input = padded(memory.input, n, layer.fan_in()), dz = padded(memory.output, n, layer.wide_out());
+  backward_bias(layer, dz.columns_from(0, layer.out));
+  const Matrix gradient = memory.gradient(layer);
+  const Tiles tiles = Tiles::of_weights(gradient.rows, gradient.columns);
   kernels::parallel_parts(tiles.count(), [&](size_t i) {
     const auto [row, row_end] = tiles.rows(i);
     const auto [column, column_end] = tiles.columns(i);
     multiply_by_transpose_of(input.columns_from(row, row_end), dz.columns_from(column, column_end),
-                             layer.gradients.weight.tile(row, row_end, column, column_end));
+                             gradient.tile(row, row_end, column, column_end));
   });
+  memory.narrow_gradient(layer);
 }
 
 namespace {

@@ -11,18 +11,21 @@ namespace cgcn {
 
 float Layer::begin_tile(kernels::Matrix z_tile, size_t first_column) const {
   if (values.bias == nullptr) return 0;
-  for (size_t r = 0; r < z_tile.rows; ++r) std::copy_n(values.bias + first_column, z_tile.columns, z_tile.row(r));
+  const size_t count = std::min(z_tile.columns, out - std::min(out, first_column));
+  for (size_t r = 0; r < z_tile.rows; ++r) {
+    std::copy_n(values.bias + first_column, count, z_tile.row(r));
+    std::fill_n(z_tile.row(r) + count, z_tile.columns - count, 0.0f);
+  }
   return 1;
 }
 
-void Layer::multiply_all(kernels::ConstMatrix input, kernels::Matrix z) const {
+void Layer::multiply_all(kernels::ConstMatrix input, kernels::ConstMatrix weight, kernels::Matrix z) const {
   const auto tiles = kernels::Tiles::of_rows(z.rows, z.columns);
   kernels::parallel_parts(tiles.count(), [&](size_t i) {
     const auto [row, row_end] = tiles.rows(i);
     const auto [column, column_end] = tiles.columns(i);
     const kernels::Matrix tile = z.tile(row, row_end, column, column_end);
-    multiply(input.rows_from(row, row_end), values.weight.columns_from(column, column_end), tile,
-             begin_tile(tile, column));
+    multiply(input.rows_from(row, row_end), weight.columns_from(column, column_end), tile, begin_tile(tile, column));
   });
 }
 
@@ -102,10 +105,43 @@ void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, b
   inverse_deviation = workspace.take<float>(rows);
   if (sparse) return;
   input = workspace.take_matrix(rows, layer.fan_in());
+  if (layer.out != layer.wide_out()) {
+    wide_weight = workspace.take<float>(layer.fan_in() * layer.wide_out());
+    wide_gradient = workspace.take<float>(layer.fan_in() * layer.wide_out());
+  }
   if (!dropout) return;
   const size_t bytes = kernels::DropoutMask::buffer_bytes(rows, layer.in);
   aggregated_bits = workspace.take<uint8_t>(bytes);
   if (layer.concat) own_bits = workspace.take<uint8_t>(bytes);
+}
+
+void LayerMemory::widen_weight(const Layer& layer) const {
+  if (wide_weight == nullptr) return;
+  const kernels::Matrix wide(wide_weight, layer.fan_in(), layer.wide_out());
+  kernels::parallel_rows(wide.rows, kPassRows, [&](kernels::RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      std::copy_n(layer.values.weight.row(r), layer.out, wide.row(r));
+      std::fill_n(wide.row(r) + layer.out, layer.wide_out() - layer.out, 0.0f);
+    }
+  });
+}
+
+kernels::ConstMatrix LayerMemory::weight(const Layer& layer) const {
+  if (wide_weight == nullptr) return layer.values.weight;
+  return {wide_weight, layer.fan_in(), layer.wide_out()};
+}
+
+kernels::Matrix LayerMemory::gradient(const Layer& layer) const {
+  if (wide_gradient == nullptr) return layer.gradients.weight;
+  return {wide_gradient, layer.fan_in(), layer.wide_out()};
+}
+
+void LayerMemory::narrow_gradient(const Layer& layer) const {
+  if (wide_gradient == nullptr) return;
+  const kernels::Matrix wide = gradient(layer);
+  kernels::parallel_rows(wide.rows, kPassRows, [&](kernels::RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r) std::copy_n(wide.row(r), layer.out, layer.gradients.weight.row(r));
+  });
 }
 
 void StepMemory::place(Workspace& workspace, const std::vector<Layer>& layers, size_t rows) {

@@ -28,6 +28,8 @@ struct Layer {
   LayerParameters values, gradients;
 
   size_t fan_in() const { return concat ? 2 * in : in; }
+  // OpenBLAS is up to twice as fast on whole registers: products have columns of zeros up to a multiple of 16.
+  size_t wide_out() const { return (out + 15) / 16 * 16; }
   kernels::ConstMatrix aggregated_weight() const { return values.weight.rows_from(0, in); }
   kernels::ConstMatrix own_weight() const { return values.weight.rows_from(in, fan_in()); }
   // Statistics null: the way back is not needed.
@@ -37,8 +39,9 @@ struct Layer {
   // Where a bias comes first, a tile of z begins as the bias and the products are added. Returns what multiply() shall
   // keep of it.
   float begin_tile(kernels::Matrix z_tile, size_t first_column) const;
-  // z = input·W + b, then H = act(z) [+ own]; all rows, on all threads. next is unused by the last layer.
-  void multiply_all(kernels::ConstMatrix input, kernels::Matrix z) const;
+  // z = input·W + b, then H = act(z) [+ own]; all rows, on all threads. weight is W, widened or not; next is unused by
+  // the last layer.
+  void multiply_all(kernels::ConstMatrix input, kernels::ConstMatrix weight, kernels::Matrix z) const;
   void activate_all(kernels::ConstMatrix z, kernels::ConstMatrix own, const kernels::LayerNorm& norm,
                     kernels::Matrix next) const;
 };
@@ -72,10 +75,18 @@ struct LayerMemory {
   float* output = nullptr;  // z, which backward replaces by its gradient
   float *mean = nullptr, *inverse_deviation = nullptr;
   uint8_t *aggregated_bits = nullptr, *own_bits = nullptr;
-  bool projected_first = false;  // in the last forward pass
+  float *wide_weight = nullptr, *wide_gradient = nullptr;  // fan_in × wide_out; null where W is as wide itself
+  bool projected_first = false;                            // in the last forward pass
 
   // sparse: the input layer on sparse features, which keeps its input elsewhere.
   void place(Workspace& workspace, const Layer& layer, size_t rows, bool dropout, bool sparse);
+
+  // W and its gradient as the products take them: W itself, or a copy with columns of zeros. A step fills the copy
+  // before its first use of weight() and takes the gradient over after its last of gradient().
+  void widen_weight(const Layer& layer) const;
+  kernels::ConstMatrix weight(const Layer& layer) const;
+  kernels::Matrix gradient(const Layer& layer) const;
+  void narrow_gradient(const Layer& layer) const;
 };
 
 // What all layers share, one step at a time.
