@@ -75,7 +75,7 @@ class TextImport {
     }
     index_->close(files_.edges);
     const NodeId n = check_node_count(index_->size(), files_.edges.string());
-    SettledEdges settled(*edges_, *index_);
+    SettledEdges settled(*edges_, &*index_);
     import_graph(n, settled, options_, store_, report_);
     if (!edge_shape_.ignored.empty()) report_.lines.push_back("columns not read: " + edge_shape_.ignored);
     if (files_.features.empty()) import_identity_features(n, store_, report_);

@@ -13,6 +13,7 @@
 #include "io/fields.h"
 #include "io/import_steps.h"
 #include "io/json_reader.h"
+#include "io/node_index.h"
 
 namespace cgcn {
 namespace {
@@ -377,7 +378,8 @@ class GraphSageReader final : public Reader {
     if (graph.num_listed() < n)
       report.lines.push_back(fmt::format("{} nodes of the id map are not in the graph: kept without links",
                                          format_count(n - graph.num_listed())));
-    EdgeList edges = graph.take_links(report);
+    EdgeList links = graph.take_links(report);
+    SettledEdges edges(links, nullptr);
     import_graph(n, edges, options, store, report);
     if (features)
       import_features(*features, n, store);

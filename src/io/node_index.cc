@@ -124,15 +124,29 @@ NodeIds NodeIndex::take_ids() {
   return range ? NodeIds{} : NodeIds::integers(std::move(ids));
 }
 
+SettledEdges::SettledEdges(EdgeList& edges, const NodeIndex* index) : edges_(edges), index_(index) {
+  if (edges.weighted())
+    edges.visit([&](const EdgeRun& run) {
+      weighted_ |= std::any_of(run.weights, run.weights + run.size, [](float weight) { return weight != 1; });
+    });
+}
+
 void SettledEdges::visit(const std::function<void(const EdgeRun&)>& use) const {
-  if (index_.identical()) return edges_.visit(use);
+  const bool identical = index_ == nullptr || index_->identical();
   std::vector<NodeId> from, to;
   edges_.visit([&](const EdgeRun& run) {
-    from.resize(run.size);
-    to.resize(run.size);
-    std::transform(run.from, run.from + run.size, from.begin(), [&](NodeId v) { return index_.final(v); });
-    std::transform(run.to, run.to + run.size, to.begin(), [&](NodeId v) { return index_.final(v); });
-    use({from.data(), to.data(), run.weights, run.size});
+    EdgeRun settled = run;
+    if (!weighted_) settled.weights = nullptr;
+    if (!identical) {
+      const auto final = [&](NodeId v) { return index_->final(v); };
+      from.resize(run.size);
+      to.resize(run.size);
+      std::transform(run.from, run.from + run.size, from.begin(), final);
+      std::transform(run.to, run.to + run.size, to.begin(), final);
+      settled.from = from.data();
+      settled.to = to.data();
+    }
+    use(settled);
   });
 }
 

@@ -72,17 +72,19 @@ class NodeIndex {
   std::vector<NodeId> order_;  // integers in the table: their place in ascending order
 };
 
-// Edges whose ends are provisional numbers, seen with their final ones.
+// Edges that were read, as the graph is to have them: with final numbers for provisional ones (index null: they are
+// final), and without weights where every weight is 1.
 class SettledEdges final : public EdgeSource {
  public:
-  SettledEdges(EdgeList& edges, const NodeIndex& index) : edges_(edges), index_(index) {}
-  bool weighted() const override { return edges_.weighted(); }
+  SettledEdges(EdgeList& edges, const NodeIndex* index);
+  bool weighted() const override { return weighted_; }
   void visit(const std::function<void(const EdgeRun&)>& use) const override;
   void release() override { edges_.release(); }
 
  private:
   EdgeList& edges_;
-  const NodeIndex& index_;
+  const NodeIndex* index_;
+  bool weighted_ = false;
 };
 
 }  // namespace cgcn

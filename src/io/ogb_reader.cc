@@ -93,9 +93,10 @@ class OgbReader final : public Reader {
     if (raw.empty()) throw Error("holds no edge.csv.gz and num-node-list.csv.gz", source.string());
     const fs::path counted_in = find_plain_or_gzip(raw / "num-node-list.csv");
     const NodeId n = check_node_count(read_count(counted_in), counted_in.string());
-    read_edges(raw, NodeIndex::rows(n, counted_in), options, store, report);
+    // What lists every node comes first: only then is the declared number of nodes worth memory.
     read_features(raw, n, store, report);
-    ClassTable::Result classes = read_classes(raw, n);
+    const ClassTable::Result classes = read_classes(raw, n);
+    read_edges(raw, NodeIndex::rows(n, counted_in), options, store, report);
     store.write_class_names(classes.names);
     import_labels_and_split(classes.labels, read_split_files(split_folder(raw), n), n, options, store, report);
     if (!find_plain_or_gzip(raw / "edge-feat.csv").empty()) report.lines.emplace_back("edge features are not read");
@@ -115,7 +116,18 @@ class OgbReader final : public Reader {
         throw Error(fmt::format("holds {} edges, but {} says {}", format_count(edges.size()),
                                 counted_in.filename().string(), format_count(declared)),
                     path.string(), "copy or download it again");
+    check_plausible(index.size(), edges.size(), raw);
     import_graph(index.size(), edges, options, store, report);
+  }
+
+  // Without features and labels nothing but the edges speaks for the declared number of nodes.
+  static void check_plausible(NodeId n, uint64_t num_edges, const fs::path& raw) {
+    const bool listed =
+        !find_plain_or_gzip(raw / "node-feat.csv").empty() || !find_plain_or_gzip(raw / "node-label.csv").empty();
+    if (!listed && n > 1'000'000 + 64 * num_edges)
+      throw Error(fmt::format("says {} nodes, but there are {} edges and neither features nor labels", format_count(n),
+                              format_count(num_edges)),
+                  find_plain_or_gzip(raw / "num-node-list.csv").string());
   }
 
   static void read_features(const fs::path& raw, NodeId n, StoreWriter& store, ImportReport& report) {

@@ -147,6 +147,15 @@ TEST(EdgesReader, IdsWithGapsAreCompactedInOrderAndKept) {
   EXPECT_EQ(data.ids.text(2), "007");
 }
 
+TEST(EdgesReader, WeightsThatAreAllOneAreNotKept) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "a.csv", "0,1,1\n1,2,1.0\n");
+  test::write_text(folder / "b.csv", "0,1\n1,2\n");
+  test::write_text(folder / "c.csv", "0,1,1\n1,2,2\n");
+  EXPECT_EQ(hash_of(folder / "a.csv", folder / "a"), hash_of(folder / "b.csv", folder / "b"));
+  EXPECT_TRUE(test::import(folder / "c.csv", folder / "c").graph.weighted());
+}
+
 TEST(EdgesReader, EdgesAloneWithoutGapsKeepTheirNumbers) {
   const test::TemporaryFolder folder;
   test::write_text(folder / "edges.csv", "2,1\n0,1\n");
