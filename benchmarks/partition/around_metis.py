@@ -13,7 +13,7 @@ if len(sys.argv) < 4:
     sys.exit(__doc__)
 program, store, parts = sys.argv[1:4]
 q = sys.argv[4] if len(sys.argv) > 4 else "1"
-run = subprocess.run([program, "partition", store, "--parts", parts, "--q", q, "--force", "--json"],
+run = subprocess.run([program, "partition", store, "--parts", parts, "--per-batch", q, "--force", "--json"],
                      capture_output=True, text=True, check=False)
 if run.returncode != 0:
     sys.exit(run.stderr)

@@ -27,7 +27,9 @@ struct PartitionCommand {
   void list_options() {
     partition.list_options(options);
     options.begin_group("Besides");
-    options.add("q", &clusters_per_batch, "clusters a batch that the figures are given for").range(1, 4e9).value("Q");
+    options.add("per-batch", &clusters_per_batch, "clusters q in a batch that the figures are given for")
+        .range(1, 4e9)
+        .value("Q");
     options.add_choice("aggregate", &first_layer,
                        {{"mean", FirstLayer::kMean}, {"sum", FirstLayer::kSum}, {"none", FirstLayer::kNone}},
                        "which A·X to compute now, for the training nodes and for all; none: when training needs it");

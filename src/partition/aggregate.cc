@@ -17,8 +17,8 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{64} << 20;    // of the product, computed before they are written
-constexpr size_t kMappedBytes = size_t{512} << 20;  // of mapped pages kept from one chunk to the next
+constexpr size_t kChunkBytes = size_t{64} << 20;  // of the product, computed before they are written
+constexpr uint64_t kMappedLeast = uint64_t{512} << 20;
 constexpr size_t kRowBlock = 256;
 
 // The rows of N(A), one at a time.
@@ -79,7 +79,8 @@ class Aggregator {
 
  private:
   void finish_chunk(size_t rows) {
-    if (memory_figures().file_backed > kMappedBytes) files_.release_pages();
+    // Mapped pages are kept from one chunk to the next while there is plenty of memory: finding them again costs time.
+    if (memory_figures().file_backed > std::max(kMappedLeast, available_memory() / 4)) files_.release_pages();
     progress_.advance(rows);
   }
 

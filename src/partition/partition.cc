@@ -67,9 +67,16 @@ void check_options(const PartitionOptions& options) {
 
 // The one that is there, or an Error that says why it is not the one meant.
 Store open_existing(const fs::path& path, const json& description, const json& source) {
-  Store partition(path);
   const std::string where = path.string();
-  const std::string remedy = "--force to make it again, or another --partition-name";
+  const std::string remedy =
+      "'clustergcn partition' with --force makes it again; another --partition-name leaves it alone";
+  const Store partition = [&] {
+    try {
+      return Store(path);
+    } catch (const Error& problem) {
+      throw Error(problem.problem(), problem.where(), remedy);
+    }
+  }();
   if (!partition.extra().contains("partition")) throw Error("is a graph store, but not a partition", where, remedy);
   const json& made = partition.extra().at("partition");
   if (made.at("source").at("graph") != source.at("graph"))
