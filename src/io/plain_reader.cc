@@ -118,12 +118,12 @@ class PlainReader final : public Reader {
  public:
   std::string name() const override { return "plain"; }
   std::string description() const override {
-    return "a folder with edge_index.npy, and features.npy, labels.npy, split.npy where there are such";
+    return "a folder with edge_index.npy or adj.npz, and features.npy, labels.npy, split.npy where there are such";
   }
   bool recognises(const fs::path& source) const override {
     std::error_code error;
     if (fs::is_directory(source, error)) return !find_array(source, {"edge_index", "adj", "adjacency"}).empty();
-    return source.extension() == ".npy" && fs::is_regular_file(source, error);
+    return (source.extension() == ".npy" || source.extension() == ".npz") && fs::is_regular_file(source, error);
   }
 
   void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,

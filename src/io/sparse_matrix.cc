@@ -9,6 +9,8 @@
 namespace cgcn {
 namespace {
 
+constexpr size_t kPending = size_t{1} << 16;
+
 uint64_t checked_extent(int64_t extent, const std::string& where) {
   if (extent < 0) throw Error(fmt::format("declares a matrix with an extent of {}", extent), where);
   return static_cast<uint64_t>(extent);
@@ -257,7 +259,6 @@ SparseFeatureRows::SparseFeatureRows(StoreWriter& store, NodeId num_nodes, uint6
       num_columns_(static_cast<uint32_t>(columns)),
       where_(std::move(where)) {
   if (columns == 0 || columns >= UINT32_MAX) throw Error(fmt::format("has {} feature columns", columns), where_);
-  offsets_.append(std::span<const EdgeOffset>(&entries_, 1));
 }
 
 void SparseFeatureRows::append(std::span<const int64_t> columns, std::span<const float> values) {
@@ -287,14 +288,25 @@ void SparseFeatureRows::append(std::span<const int64_t> columns, std::span<const
     }
     row_.resize(kept);
   }
+  const size_t before = pending_columns_.size();
   for (const auto& [column, value] : row_) {
     if (value == 0) continue;
-    columns_.append(std::span<const uint32_t>(&column, 1));
-    values_.append(std::span<const float>(&value, 1));
-    ++entries_;
+    pending_columns_.push_back(column);
+    pending_values_.push_back(value);
   }
   ++rows_;
-  offsets_.append(std::span<const EdgeOffset>(&entries_, 1));
+  entries_ += pending_columns_.size() - before;
+  pending_offsets_.push_back(entries_);
+  if (pending_columns_.size() + pending_offsets_.size() >= kPending) flush();
+}
+
+void SparseFeatureRows::flush() {
+  offsets_.append(std::span<const EdgeOffset>(pending_offsets_));
+  columns_.append(std::span<const uint32_t>(pending_columns_));
+  values_.append(std::span<const float>(pending_values_));
+  pending_offsets_.clear();
+  pending_columns_.clear();
+  pending_values_.clear();
 }
 
 void SparseFeatureRows::append_empty(uint64_t count) {
@@ -304,6 +316,7 @@ void SparseFeatureRows::append_empty(uint64_t count) {
 void SparseFeatureRows::finish() {
   if (rows_ != num_nodes_)
     throw Error(fmt::format("holds features of {} nodes, but the graph has {}", rows_, num_nodes_), where_);
+  flush();
   store_.end_array("features_offsets", offsets_);
   store_.end_array("features_columns", columns_);
   store_.end_array("features_values", values_);

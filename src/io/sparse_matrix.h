@@ -38,9 +38,15 @@ class SparseFeatureRows {
   void finish();
 
  private:
+  void flush();
+
   StoreWriter& store_;
   ArrayWriter offsets_, columns_, values_;
   std::vector<std::pair<uint32_t, float>> row_;
+  // What is written next, many rows at a time.
+  std::vector<EdgeOffset> pending_offsets_{0};
+  std::vector<uint32_t> pending_columns_;
+  std::vector<float> pending_values_;
   NodeId num_nodes_;
   uint32_t num_columns_;
   uint64_t rows_ = 0, entries_ = 0;

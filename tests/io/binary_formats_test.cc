@@ -152,6 +152,9 @@ TEST_F(BrokenCopy, OfRedditAndBenchmarkIsNamed) {
               HasSubstr("its end is missing"));
   const std::string some = content("sparse/benchmark/some.npz");
   EXPECT_THAT(error_with("sparse/benchmark", "some.npz", some.substr(0, some.size() / 2)), HasSubstr("no format that"));
+  const test::TemporaryFolder folder;
+  test::write_bytes(folder / "half.npz", some.substr(0, some.size() / 2));
+  EXPECT_THAT(test::import_error(folder / "half.npz"), HasSubstr("half.npz: broken .npz: its end is missing"));
   EXPECT_THAT(error_with("sparse/benchmark", "split.npy", test::npy_bytes<uint8_t>({0, 1}, {2})),
               HasSubstr("holds roles of 2 nodes, but the graph has 120"));
 }
