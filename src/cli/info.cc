@@ -153,10 +153,12 @@ void print_text(const Dataset& data, const Store& store, const Figures& figures)
                   format_count(figures.degrees.least), format_count(figures.degrees.largest)));
   const MemoryNeeds needs(data);
   row("on disk", format_bytes(store.bytes_on_disk()));
-  row("to train", fmt::format("{} mapped: adjacency {}, features {}, their neighbour means {}, labels {}",
-                              format_bytes(needs.adjacency + needs.features + needs.aggregated + needs.labels),
-                              format_bytes(needs.adjacency), format_bytes(needs.features),
-                              format_bytes(needs.aggregated), format_bytes(needs.labels)));
+  const std::string means =
+      data.features.is_dense() ? fmt::format(" {}", format_bytes(needs.aggregated)) : ", which depend on the links";
+  row("to train",
+      fmt::format("{} mapped: adjacency {}, labels {}, features {}, and their means over neighbours{}",
+                  format_bytes(needs.adjacency + needs.features + needs.aggregated + needs.labels),
+                  format_bytes(needs.adjacency), format_bytes(needs.labels), format_bytes(needs.features), means));
   row("to evaluate",
       fmt::format("{} for a layer {} wide, in memory or spilled", format_bytes(needs.embeddings), kExampleWidth));
   if (n > 0) {
