@@ -5,6 +5,7 @@
 //   bench_epoch [--threads N] [--rounds N] [--dropout X] [shape …]
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <numeric>

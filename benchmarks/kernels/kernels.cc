@@ -5,8 +5,10 @@
 //   bench_kernels [--threads N] [--rows N] [--columns N] [--degree N]
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>

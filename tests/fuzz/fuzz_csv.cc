@@ -1,4 +1,6 @@
 // Lines, fields and numbers: plain or gzip text cut into fields, which must come out the same when written again.
+#include <fstream>
+
 #include "fuzz_support.h"
 #include "io/fields.h"
 

@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <functional>
+
 #include "common/memory.h"
 #include "io_support.h"
 

@@ -1,6 +1,8 @@
 // Every count that the README of the real graphs gives, from their publishers' files. Skipped where they are absent.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 

@@ -1,6 +1,9 @@
 // Broken files of the text formats, each with the message that it must give: what is wrong, in which file and line.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <limits>
+
 #include "text_support.h"
 
 namespace cgcn {
