@@ -33,8 +33,7 @@ struct PartitionCommand {
     options.add_choice("aggregate", &first_layer,
                        {{"mean", FirstLayer::kMean}, {"sum", FirstLayer::kSum}, {"none", FirstLayer::kNone}},
                        "which A·X to compute now, for the training nodes and for all; none: when training needs it");
-    options.add("memory", &memory, "for buffers and mapped files while laying out; METIS takes what it needs")
-        .value("SIZE");
+    options.add("memory", &memory, "what laying out aims to stay within; METIS takes what it needs").value("SIZE");
     options.add("force", &partition.replace, "make the partition again if it is there");
     common.list_options(options);
   }
