@@ -168,7 +168,8 @@ TEST(Generate, FreeSizesAreExact) {
 TEST(Generate, SameForAnyThreadsAndAsRecorded) {
   const test::TemporaryFolder folder;
   const std::vector<std::pair<GenerateOptions, std::string>> recorded = {
-      {{}, "c2f378774adf3604243dc998c2096ef0"}, {{.like = ShapeName::kPpi, .scale = 0.1, .seed = 7}, "9d56a8323bc98d35f60b5e4905033751"}};
+      {{}, "c2f378774adf3604243dc998c2096ef0"},
+      {{.like = ShapeName::kPpi, .scale = 0.1, .seed = 7}, "9d56a8323bc98d35f60b5e4905033751"}};
   for (const auto& [options, hash] : recorded)
     for (const int threads : {1, 2, 3}) {
       set_thread_count(threads);
