@@ -2,17 +2,20 @@
 // of the same run). Batches have the sizes, degrees and feature widths of the paper's data sets; their links are
 // random.
 //
-//   bench_epoch [--threads N] [--rounds N] [--dropout X] [shape …]
+//   bench_epoch [--threads N] [--rounds N] [--dropout X] [shape …]        a shape: ppi-3x512, reddit-4x128,
+//   amazon2m-2x400
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "benchmarks/machine.h"
+#include "common/error.h"
 #include "kernels/blas.h"
 #include "nn/adam.h"
 #include "nn/model.h"
@@ -21,21 +24,30 @@ namespace cgcn::bench {
 namespace {
 
 struct EpochShape {
-  std::string name;
-  uint32_t layers, hidden;
+  std::string data;
   uint32_t train_nodes, batches, degree;  // degree: links of a node inside its batch
   uint32_t features, classes;
   bool multi_label;
+  uint32_t layers = 0, hidden = 0;
+
+  std::string name() const { return fmt::format("{}-{}x{}", data, layers, hidden); }
 };
 
-// Training nodes and links of the paper's tables; the batches of its runs.
-const std::vector<EpochShape> kShapes = {
-    {"ppi-3x512", 3, 512, 44906, 50, 20, 50, 121, true},
-    {"ppi-5x512", 5, 512, 44906, 50, 20, 50, 121, true},
-    {"ppi-5x2048", 5, 2048, 44906, 50, 20, 50, 121, true},
-    {"reddit-4x128", 4, 128, 153932, 75, 25, 602, 41, false},
-    {"amazon2m-3x400", 3, 400, 1709997, 1500, 17, 100, 47, false},
+// Training nodes, features and classes of the paper's tables; the batches of its runs.
+const std::vector<EpochShape> kData = {
+    {"ppi", 44906, 50, 20, 50, 121, true},
+    {"reddit", 153932, 75, 25, 602, 41, false},
+    {"amazon2m", 1709997, 1500, 17, 100, 47, false},
 };
+
+EpochShape parse_shape(const std::string& name) {
+  for (EpochShape shape : kData)
+    if (name.starts_with(shape.data + "-") &&
+        std::sscanf(name.c_str() + shape.data.size(), "-%ux%u", &shape.layers, &shape.hidden) == 2 &&
+        shape.layers > 0 && shape.hidden > 0)
+      return shape;
+  throw Error(fmt::format("'{}' is no shape", name), {}, "write ppi-3x512, reddit-4x128 or amazon2m-3x400");
+}
 
 // As many different batches as are run before they come again.
 class SyntheticBatches {
@@ -155,8 +167,11 @@ void run(const EpochShape& shape, const Settings& settings) {
                      }));
   }
   const double step = least / steps, floor = operations / (thread_count() * rate * 1e9);
-  fmt::print("{:<16}{:>8}{:>12.2f}{:>12.2f}{:>10.3f}{:>12.1f}{:>12.1f}\n", shape.name, thread_count(), 1e3 * step,
-             1e3 * floor, step / floor, step * shape.batches, rate);
+  constexpr double kMegabyte = 1 << 20;
+  fmt::print("{:<16}{:>8}{:>10.2f}{:>10.2f}{:>8.2f}{:>10.2f}{:>10.1f}{:>12.1f}{:>14.1f}\n", shape.name(),
+             thread_count(), 1e3 * step, 1e3 * floor, step / floor, step * shape.batches, rate,
+             static_cast<double>(model.values().size_bytes() * 2 + adam.bytes()) / kMegabyte,
+             static_cast<double>(model.workspace_bytes()) / kMegabyte);
   std::fflush(stdout);
 }
 
@@ -180,14 +195,21 @@ int main(int argc, char** argv) {
   }
   set_thread_count(settings.threads);
   kernels::prepare_blas();
-  fmt::print("{:<16}{:>8}{:>12}{:>12}{:>10}{:>12}{:>12}\n", "shape", "threads", "step ms", "floor ms", "ratio",
-             "epoch s", "GFLOP/s");
-  for (const EpochShape& shape : kShapes)
-    if (names.empty() || std::find(names.begin(), names.end(), shape.name) != names.end()) run(shape, settings);
+  if (names.empty()) names = {"ppi-3x512", "ppi-5x512", "ppi-5x2048", "reddit-4x128", "amazon2m-3x400"};
+  fmt::print("{:<16}{:>8}{:>10}{:>10}{:>8}{:>10}{:>10}{:>12}{:>14}\n", "shape", "threads", "step ms", "floor ms",
+             "ratio", "epoch s", "GFLOP/s", "model MB", "workspace MB");
+  for (const std::string& name : names) run(parse_shape(name), settings);
   return 0;
 }
 
 }  // namespace
 }  // namespace cgcn::bench
 
-int main(int argc, char** argv) { return cgcn::bench::main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return cgcn::bench::main(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}

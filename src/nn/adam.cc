@@ -12,25 +12,32 @@ namespace {
 
 constexpr size_t kBlockFloats = 1 << 14;
 
-// Calls use(index, offset, size) for runs of the flat buffers that cover parameter p, or its touched rows.
-template <class Use>
-void for_each_run(const Parameter& p, const TouchedRows& touched, Use&& use) {
-  if (touched.all) {
-    parallel_blocks(p.size(), kBlockFloats,
-                    [&](size_t begin, size_t end) { use(begin / kBlockFloats, p.offset + begin, end - begin); });
-    return;
-  }
-  const size_t rows_per_block = std::max<size_t>(1, kBlockFloats / p.columns);
-  parallel_blocks(touched.rows.size(), rows_per_block, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i)
-      use(begin / rows_per_block, p.offset + uint64_t{touched.rows[i]} * p.columns, size_t{p.columns});
-  });
-}
+// The flat buffers' runs that cover a parameter, or its touched rows, in blocks for the threads.
+class Runs {
+ public:
+  Runs(const Parameter& parameter, const TouchedRows& touched) : parameter_(parameter), touched_(touched) {}
 
-size_t count_blocks(const Parameter& p, const TouchedRows& touched) {
-  const size_t floats = touched.all ? p.size() : touched.rows.size() * size_t{p.columns};
-  return floats / std::min(kBlockFloats, floats + 1) + touched.rows.size() + 2;
-}
+  size_t blocks() const { return (count() + per_block() - 1) / per_block(); }
+
+  // use(block, offset, size) for every run; runs of a block follow each other on one thread.
+  template <class Use>
+  void for_each(Use&& use) const {
+    parallel_blocks(count(), per_block(), [&](size_t begin, size_t end) {
+      const size_t block = begin / per_block();
+      if (touched_.all) return use(block, parameter_.offset + begin, end - begin);
+      for (size_t i = begin; i < end; ++i)
+        use(block, parameter_.offset + uint64_t{touched_.rows[i]} * parameter_.columns, size_t{parameter_.columns});
+    });
+  }
+
+ private:
+  size_t count() const { return touched_.all ? parameter_.size() : touched_.rows.size(); }
+  size_t per_block() const {
+    return touched_.all ? kBlockFloats : std::max<size_t>(1, kBlockFloats / parameter_.columns);
+  }
+  const Parameter& parameter_;
+  TouchedRows touched_;
+};
 
 }  // namespace
 
@@ -65,7 +72,8 @@ void Adam::step(Model& model, float learning_rate, float gradient_scale) {
     const Parameter& p = model.parameters()[i];
     const bool decays = options_.decay_scope == DecayScope::kAll || p.name.starts_with("layer1.");
     c.weight_decay = decays ? options_.weight_decay : 0;
-    for_each_run(p, options_.dense ? TouchedRows{} : model.touched_rows(i), [&](size_t, uint64_t offset, size_t size) {
+    const Runs runs(p, options_.dense ? TouchedRows{} : model.touched_rows(i));
+    runs.for_each([&](size_t, uint64_t offset, size_t size) {
       kernels::adam_step(c, size, &gradients[offset], &values[offset], &first_[offset], &second_[offset]);
     });
   }
@@ -75,10 +83,9 @@ double gradient_norm(const Model& model) {
   double total = 0;
   std::vector<double> sums;
   for (size_t i = 0; i < model.parameters().size(); ++i) {
-    const Parameter& p = model.parameters()[i];
-    const TouchedRows touched = model.touched_rows(i);
-    sums.assign(count_blocks(p, touched), 0);
-    for_each_run(p, touched, [&](size_t block, uint64_t offset, size_t size) {
+    const Runs runs(model.parameters()[i], model.touched_rows(i));
+    sums.assign(runs.blocks(), 0);
+    runs.for_each([&](size_t block, uint64_t offset, size_t size) {
       sums[block] += kernels::sum_of_squares(size, &model.gradients()[offset]);
     });
     for (const double sum : sums) total += sum;
@@ -89,7 +96,8 @@ double gradient_norm(const Model& model) {
 std::string first_not_finite(const Model& model) {
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     std::atomic<bool> finite = true;
-    for_each_run(model.parameters()[i], model.touched_rows(i), [&](size_t, uint64_t offset, size_t size) {
+    const Runs runs(model.parameters()[i], model.touched_rows(i));
+    runs.for_each([&](size_t, uint64_t offset, size_t size) {
       if (!kernels::all_finite(size, &model.gradients()[offset])) finite = false;
     });
     if (!finite) return model.parameters()[i].name;
