@@ -28,6 +28,7 @@ struct TrainCommand {
   std::vector<std::pair<std::string, std::string>> given_options();
   void settle_options();
   void settle_resumed_options();
+  void show_settings();
   void report(const TrainingSummary& summary, const Dataset& data) const;
   void report_json(const TrainingSummary& summary) const;
 };
@@ -69,6 +70,14 @@ void TrainCommand::settle_resumed_options() {
   if (store.empty()) store = load_model(last_checkpoint(run)).trained_on.store;
 }
 
+// What differs from the defaults; config.toml has everything.
+void TrainCommand::show_settings() {
+  std::string text;
+  for (const Option& option : list.all())
+    if (!option.is_default()) text += fmt::format(" --{} {}", option.name(), option.text());
+  log::note("settings:{}", text.empty() ? " the defaults" : text);
+}
+
 void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) const {
   const auto [train, validation, test] = data.split_sizes();
   const Role tested = test > 0 ? Role::kTest : validation > 0 ? Role::kValidation : Role::kTrain;
@@ -87,7 +96,8 @@ void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) c
                summary.stopped_early ? " (stopped early)" : "", 100 * summary.evaluation->validation.scores().micro_f1);
   fmt::print("Time   {} an epoch, {} in all\n", format_seconds(summary.train_seconds / std::max(1u, summary.epochs)),
              format_seconds(summary.total_seconds));
-  fmt::print("Memory {} at most\n", format_bytes(summary.peak_memory));
+  fmt::print("Memory {} at most, of which model {} and a step's workspace {}\n", format_bytes(summary.peak_memory),
+             format_bytes(summary.model_bytes), format_bytes(summary.workspace_bytes));
   fmt::print("Run    {}\n", summary.run.string());
 }
 
@@ -123,12 +133,19 @@ void TrainCommand::run_command() {
   const Store opened(store);
   const Dataset data = opened.dataset();
   RunDirectory directory = resume ? RunDirectory::reopen(run) : RunDirectory::create(run, data.name);
+  show_settings();
   Trainer trainer(opened, options, std::move(directory));
   const TrainingSummary summary = trainer.run();
   if (common.json)
     report_json(summary);
   else
     report(summary, data);
+}
+
+std::string recipe_names() {
+  std::vector<std::string> names;
+  for (const Recipe& recipe : all_recipes()) names.push_back(recipe.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -142,7 +159,7 @@ void add_train_command(CLI::App& program) {
       ->type_name("DIR")
       ->group("Run");
   command.add_flag("--resume", state->resume, "go on with the run in --run")->group("Run");
-  command.add_option("--recipe", state->recipe, "settings by name")->group("Run");
+  command.add_option("--recipe", state->recipe, "settings by name: " + recipe_names())->type_name("NAME")->group("Run");
   command.add_option("--config", state->config, "settings from a TOML file, such as a run's config.toml")
       ->type_name("FILE")
       ->group("Run");

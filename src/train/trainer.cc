@@ -127,8 +127,8 @@ PreparedFeatures Trainer::prepare(const Dataset& data, const std::function<Featu
 TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_epoch) {
   const uint32_t epochs = options_.train.epochs, batches = batches_.batches_per_epoch();
   if (state_.epoch < epochs && !out_of_patience()) {
-    Progress progress("Training", uint64_t{epochs} * batches, "steps");
-    progress.set(uint64_t{state_.epoch} * batches + state_.batch);
+    const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;
+    Progress progress(done > 0 ? "Training on" : "Training", uint64_t{epochs} * batches - done, "steps");
     BatchQueue queue(batches_, state_.epoch, epochs, state_.batch);
     while (state_.epoch < epochs && !out_of_patience()) {
       run_steps(queue, progress);

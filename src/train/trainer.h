@@ -35,7 +35,9 @@ struct TrainingSummary {
   uint64_t weights = 0;
   double train_seconds = 0, total_seconds = 0;
   std::optional<Evaluation> evaluation;  // of the kept model, on the whole graph
-  uint64_t graph_bytes = 0, model_bytes = 0, workspace_bytes = 0, peak_memory = 0;
+  uint64_t model_bytes = 0;              // weights, gradients, Adam's moments
+  uint64_t workspace_bytes = 0;          // of one step
+  uint64_t peak_memory = 0;              // of the whole process, mapped files included
 };
 
 class Trainer {

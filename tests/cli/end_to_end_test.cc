@@ -1,0 +1,252 @@
+// The program as a user runs it: generate, train, evaluate, predict; stopping and killing it; and every refusal.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "graph/npy.h"
+#include "graph/store.h"
+#include "support.h"
+#include "train/checkpoint.h"
+#include "train/run_directory.h"
+
+namespace cgcn {
+namespace {
+
+using testing::HasSubstr;
+
+class EndToEnd : public testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code;  // negative: ended by that signal
+    std::string output, errors;
+  };
+
+  pid_t start(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), CGCN_PROGRAM);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::chdir(folder_.path().c_str()) != 0) ::_exit(99);
+      const int out = ::open(fmt::format("stdout-{}", ::getpid()).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+      const int err = ::open(fmt::format("stderr-{}", ::getpid()).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+      ::dup2(out, STDOUT_FILENO);
+      ::dup2(err, STDERR_FILENO);
+      std::vector<char*> pointers;
+      for (std::string& argument : arguments) pointers.push_back(argument.data());
+      pointers.push_back(nullptr);
+      ::execv(CGCN_PROGRAM, pointers.data());
+      ::_exit(98);
+    }
+    return child;
+  }
+  Outcome finish(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return {WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status),
+            read_text_file(folder_ / fmt::format("stdout-{}", child)),
+            read_text_file(folder_ / fmt::format("stderr-{}", child))};
+  }
+  Outcome run(std::vector<std::string> arguments) { return finish(start(std::move(arguments))); }
+  std::string refused(std::vector<std::string> arguments) {
+    const Outcome outcome = run(std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+    EXPECT_THAT(outcome.errors, testing::StartsWith("error: "));
+    return outcome.errors;
+  }
+
+  void generate(const std::string& store, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"generate", store, "--nodes", "600", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    ASSERT_EQ(run(arguments).exit_code, 0);
+  }
+  static std::vector<std::string> train(const std::string& store, const std::string& where,
+                                        std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"train",       store, "--run",    where, "--hidden",  "16", "--parts", "4",
+                                          "--per-batch", "2",   "--epochs", "6",   "--threads", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  std::vector<float> weights(const std::string& run, const char* file = "last.safetensors") {
+    const SavedModel saved = load_model(folder_ / run / file);
+    return {saved.model->values().begin(), saved.model->values().end()};
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(EndToEnd, TrainEvaluatePredictAgree) {
+  generate("g");
+  const Outcome trained = run(train("g", "r", {"--json"}));
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const nlohmann::json summary = nlohmann::json::parse(trained.output);
+  const nlohmann::json scores = nlohmann::json::parse(run({"evaluate", "r", "--json"}).output);
+  EXPECT_EQ(scores["test"]["micro_f1"], summary["test"]["micro_f1"]);
+  EXPECT_EQ(scores["validation"]["loss"], summary["validation"]["loss"]);
+
+  ASSERT_EQ(run({"predict", "r", "--output", "classes.npy"}).exit_code, 0);
+  const Dataset data = open_dataset(folder_ / "g");
+  const MappedFile file(folder_ / "classes.npy");
+  const NpyHeader header = parse_npy_header(file.bytes(), "classes.npy");
+  ASSERT_EQ(header.shape, std::vector<uint64_t>{data.num_nodes()});
+  const auto* classes = reinterpret_cast<const int32_t*>(file.bytes().data() + header.data_offset);
+  uint64_t right = 0, nodes = 0;
+  for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (data.role(v) != Role::kTest) continue;
+    ++nodes;
+    right += classes[v] == data.labels.class_of(v);
+  }
+  EXPECT_EQ(scores["test"]["accuracy"].get<double>(), static_cast<double>(right) / static_cast<double>(nodes));
+
+  // A list of ids, in its order; probabilities add up to one.
+  write_file_atomically(folder_ / "ids", "599\n3\n\n3\n");
+  const Outcome some = run({"predict", "r", "--nodes", "ids"});
+  EXPECT_EQ(some.output, fmt::format("id,class\n599,{0}\n3,{1}\n3,{1}\n", classes[599], classes[3]));
+  ASSERT_EQ(run({"predict", "r", "--what", "probabilities", "--output", "p.csv"}).exit_code, 0);
+  const std::string csv = read_text_file(folder_ / "p.csv");
+  const std::string row = csv.substr(csv.find("\n0,") + 3, csv.find('\n', csv.find("\n0,") + 1) - csv.find("\n0,") - 3);
+  double sum = 0;
+  for (size_t at = 0; at < row.size(); at = row.find(',', at) == std::string::npos ? row.size() : row.find(',', at) + 1)
+    sum += std::stod(row.substr(at));
+  EXPECT_NEAR(sum, 1, 1e-5);
+  ASSERT_EQ(run({"predict", "r", "--what", "embeddings", "--layer", "1", "--output", "e.npy"}).exit_code, 0);
+  EXPECT_EQ(parse_npy_header(MappedFile(folder_ / "e.npy").bytes(), "e.npy").shape, (std::vector<uint64_t>{600, 16}));
+
+  // Another graph with the same features; the block evaluation; what a person reads.
+  generate("other", {"--seed", "2"});
+  EXPECT_EQ(run({"evaluate", "r", "other"}).exit_code, 0);
+  EXPECT_EQ(run({"evaluate", "r", "--evaluation", "blocks", "--evaluation-blocks", "3"}).exit_code, 0);
+  EXPECT_THAT(run({"evaluate", "r"}).output, testing::AllOf(HasSubstr("test"), HasSubstr("precision")));
+  EXPECT_THAT(run(train("g", "r2", {"--quiet"})).output,
+              testing::AllOf(HasSubstr("F1"), HasSubstr("Time"), HasSubstr("Memory"), HasSubstr("Run")));
+}
+
+TEST_F(EndToEnd, OtherKindsOfData) {
+  generate("multi", {"--multi-label"});
+  generate("identity", {"--identity"});
+  generate("no-validation", {"--split", "70/0/30"});
+  EXPECT_EQ(run(train("multi", "r1", {"--standardise"})).exit_code, 0);
+  EXPECT_EQ(run({"evaluate", "r1"}).exit_code, 0);
+  EXPECT_THAT(run({"predict", "r1"}).output, testing::StartsWith("id,classes\n"));
+  EXPECT_EQ(run(train("identity", "r2")).exit_code, 0);
+  const Outcome outcome = run(train("no-validation", "r3"));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("no validation nodes"));
+  EXPECT_THAT(refused({"evaluate", "r1", "identity"}), HasSubstr("feature"));
+  EXPECT_THAT(refused(train("identity", "r4", {"--standardise"})), HasSubstr("--standardise"));
+}
+
+TEST_F(EndToEnd, LaterSourcesOfOptionsWin) {
+  generate("g");
+  write_file_atomically(folder_ / "c.toml", "dropout = 0.3\nlr = 0.02\n[anything]\nlambda = 2\n");
+  ASSERT_EQ(run({"train", "g", "--recipe", "ppi", "--config", "c.toml", "--lr", "0.03", "--epochs", "1", "--hidden",
+                 "8", "--parts", "3", "--run", "r"})
+                .exit_code,
+            0);
+  const RunOptions options = load_model(folder_ / "r" / "last.safetensors").options;
+  EXPECT_EQ(options.model.layers, 3u);
+  EXPECT_TRUE(options.train.standardise);        // the recipe's
+  EXPECT_EQ(options.model.dropout, 0.3f);        // the file's, over the recipe's 0.2
+  EXPECT_EQ(options.model.lambda, 2.0f);         // the file's, in a table
+  EXPECT_EQ(options.train.learning_rate, 0.03);  // the command line's, over both
+  EXPECT_EQ(options.model.hidden, 8u);
+  // What a run wrote is what another reads.
+  ASSERT_EQ(run({"train", "g", "--config", "r/config.toml", "--run", "again"}).exit_code, 0);
+  EXPECT_EQ(weights("r"), weights("again"));
+  EXPECT_EQ(read_text_file(folder_ / "r" / "config.toml"), read_text_file(folder_ / "again" / "config.toml"));
+}
+
+TEST_F(EndToEnd, RefusesWithOneClearMessage) {
+  generate("g");
+  generate("other", {"--seed", "2"});
+  ASSERT_EQ(run(train("g", "r")).exit_code, 0);
+  EXPECT_THAT(refused({"train", "nowhere"}), HasSubstr("nowhere"));
+  EXPECT_THAT(refused({"train", "g", "--recipe", "pppi"}), HasSubstr("ppi"));
+  EXPECT_THAT(refused({"train", "g", "--memory", "1"}), HasSubstr("--memory"));
+  EXPECT_THAT(refused(train("g", "r")), HasSubstr("--resume"));
+  EXPECT_THAT(refused({"train", "--resume"}), HasSubstr("--run"));
+  EXPECT_THAT(refused({"train", "--resume", "--run", "nowhere"}), HasSubstr("nowhere"));
+  EXPECT_THAT(refused({"train", "--resume", "--run", "r", "--hidden", "32"}), HasSubstr("--hidden"));
+  EXPECT_THAT(refused({"train", "other", "--resume", "--run", "r", "--epochs", "8"}),
+              HasSubstr("graph store has changed"));
+  EXPECT_THAT(refused({"evaluate", "nowhere"}), HasSubstr("nowhere"));
+  EXPECT_THAT(refused({"predict", "r", "--layer", "9", "--what", "embeddings"}), HasSubstr("--layer"));
+  EXPECT_THAT(refused({"predict", "r", "--output", "x.txt"}), HasSubstr(".npy"));
+  write_file_atomically(folder_ / "ids", "3\n70000\n");
+  EXPECT_THAT(refused({"predict", "r", "--nodes", "ids"}), HasSubstr("ids:2"));
+  write_file_atomically(folder_ / "bad.toml", "epochs = 3\nhiden = 4\n");
+  EXPECT_THAT(refused({"train", "g", "--config", "bad.toml"}),
+              testing::AllOf(HasSubstr("bad.toml:2"), HasSubstr("hidden")));
+  write_file_atomically(folder_ / "bad.toml", "epochs = = 3\n");
+  EXPECT_THAT(refused({"train", "g", "--config", "bad.toml"}), HasSubstr("bad.toml:1"));
+  // A damaged checkpoint.
+  std::string bytes = read_text_file(folder_ / "r" / "best.safetensors");
+  write_file_atomically(folder_ / "r" / "best.safetensors", bytes.substr(0, bytes.size() - 5));
+  EXPECT_THAT(refused({"evaluate", "r"}), HasSubstr("best.safetensors"));
+  // A learning rate that cannot end well.
+  EXPECT_THAT(refused(train("g", "inf", {"--lr", "1e3", "--no-layer-norm", "--epochs", "300", "--layers", "8"})),
+              testing::AllOf(HasSubstr("epoch"), HasSubstr("step"), HasSubstr("layer")));
+}
+
+TEST_F(EndToEnd, MoreEpochsLaterEqualMoreEpochsAtOnce) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "whole")).exit_code, 0);
+  ASSERT_EQ(run(train("g", "parts", {"--epochs", "2"})).exit_code, 0);
+  ASSERT_EQ(run({"train", "--resume", "--run", "parts", "--epochs", "6", "--threads", "1"}).exit_code, 0);
+  EXPECT_EQ(weights("whole"), weights("parts"));
+}
+
+TEST_F(EndToEnd, ControlCSavesAndSaysHowToGoOn) {
+  generate("g");
+  const std::vector<std::string> arguments = train("g", "r", {"--epochs", "100000", "--eval-every", "1000"});
+  const pid_t child = start(arguments);
+  while (read_metrics(folder_ / "r" / "metrics.jsonl").empty())
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_THAT(refused({"train", "--resume", "--run", "r"}), HasSubstr("is training in it"));
+  ::kill(child, SIGINT);
+  const Outcome stopped = finish(child);
+  EXPECT_EQ(stopped.exit_code, 130);
+  EXPECT_THAT(stopped.errors, HasSubstr("clustergcn train --run r --resume"));
+  EXPECT_GT(load_model(folder_ / "r" / "last.safetensors").state.step, 0u);
+}
+
+// kill -9 at any moment loses at most what came after the last checkpoint, and never a file that was whole.
+TEST_F(EndToEnd, KilledAtRandomMomentsItEndsInTheSameModel) {
+  generate("g");
+  const std::vector<std::string> more = {"--epochs", "40", "--checkpoint-seconds", "0"};
+  ASSERT_EQ(run(train("g", "whole", more)).exit_code, 0);
+  Random random(9, Purpose::kTest);
+  int kills = 0;
+  uint64_t furthest = 0;
+  for (bool done = false; !done;) {
+    std::error_code problem;
+    const bool begun = fs::exists(folder_ / "killed" / "config.toml", problem);
+    if (!begun) fs::remove_all(folder_ / "killed", problem);
+    const pid_t child = start(begun ? std::vector<std::string>{"train", "--resume", "--run", "killed", "g"}
+                                    : train("g", "killed", more));
+    if (++kills <= 25) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(random.below(400)));
+      ::kill(child, SIGKILL);
+    }
+    const Outcome outcome = finish(child);
+    done = outcome.exit_code == 0;
+    ASSERT_TRUE(done || outcome.exit_code == -SIGKILL) << outcome.errors;
+    if (!fs::exists(folder_ / "killed" / "last.safetensors", problem)) continue;
+    const uint64_t step = load_model(folder_ / "killed" / "last.safetensors").state.step;
+    EXPECT_GE(step, furthest);
+    furthest = step;
+  }
+  EXPECT_EQ(weights("whole"), weights("killed"));
+  EXPECT_EQ(weights("whole", "best.safetensors"), weights("killed", "best.safetensors"));
+  const auto whole = read_metrics(folder_ / "whole" / "metrics.jsonl"),
+             killed = read_metrics(folder_ / "killed" / "metrics.jsonl");
+  ASSERT_EQ(whole.size(), killed.size());
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(whole[i]["loss"], killed[i]["loss"]);
+}
+
+}  // namespace
+}  // namespace cgcn

@@ -1,0 +1,117 @@
+// Exact evaluation: equal to the training path's forward pass on a batch that is the whole graph, for every kind of
+// data and model; and the same bits in little memory and on any number of threads.
+#include "train/inference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "batch/cluster_batches.h"
+#include "common/log.h"
+#include "common/threads.h"
+#include "generate/generate.h"
+#include "random_dataset.h"
+#include "support.h"
+
+namespace cgcn {
+namespace {
+
+constexpr uint64_t kPlenty = uint64_t{1} << 30;
+
+Model make_model(const Dataset& data, const ModelOptions& options) {
+  return {options,
+          {data.features.columns(), !data.features.is_dense(), data.labels.num_classes(), data.labels.multi_label()},
+          5};
+}
+
+std::vector<float> run(const Model& model, const InferenceInput& input, uint32_t layer, uint64_t memory,
+                       bool* spills = nullptr) {
+  const Inference inference(model, input, memory, false);
+  if (spills != nullptr) *spills = inference.spills();
+  const SlabMatrix out = inference.run(layer);
+  std::vector<float> scratch(out.rows() * out.columns());
+  const float* rows = out.read_rows({0, out.rows()}, scratch.data()).data;
+  return {rows, rows + scratch.size()};
+}
+
+class InferenceTest : public testing::Test {
+ protected:
+  InferenceTest() { log::set_level(log::Level::kQuiet); }
+  ~InferenceTest() override {
+    set_thread_count(0);
+    log::set_level(log::Level::kNormal);
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const fs::path path = folder_ / std::to_string(seed);
+    write_store(path, test::random_dataset(seed), StagedDirectory::Existing::kRefuse);
+    const Store store(path);
+    const Dataset data = store.dataset();
+    Random random(seed, Purpose::kTest, 1);
+    ModelOptions options;
+    options.layers = 1 + random.below(4);
+    options.hidden = 1 + random.below(20);
+    options.convolution = random.below(2) == 0 ? Convolution::kConcat : Convolution::kPlain;
+    options.normalisation = static_cast<NormalisationKind>(random.below(7));
+    options.lambda = 0.5f;
+    options.residual = random.below(2) == 0;
+    options.bias = random.below(2) == 0;
+    options.layer_norm = random.below(4) > 0;
+    Model model = make_model(data, options);
+
+    PartitionOptions partition;
+    partition.parts = 1;
+    partition.transductive = true;
+    const ClusterLayout layout = ensure_partition(store, partition).layout;
+    const ClusterBatches batches(layout, {.normalisation = options.layer_normalisation()});
+    model.reserve(batches.limits());
+    const auto storage = batches.make_storage();
+    batches.prepare(0, 0, *storage);
+    const size_t classes = data.labels.num_classes();
+    std::vector<float> expected(data.num_nodes() * classes);
+    const FeatureMatrix batch_aggregated = aggregated_features(layout, options.first_normalisation());
+    model.predict(storage->batch, {layout.data.features, batch_aggregated, layout.data.labels}, expected.data());
+
+    const FeatureMatrix aggregated = aggregated_features(store, options.first_normalisation());
+    const std::vector<float> logits = run(model, {data.graph, data.features, aggregated}, options.layers, kPlenty);
+    for (NodeId row = 0; row < data.num_nodes(); ++row)
+      for (size_t c = 0; c < classes; ++c) {
+        const float value = expected[row * classes + c];
+        ASSERT_NEAR(logits[layout.order[row] * classes + c], value, 2e-4 * (1 + std::abs(value))) << row;
+      }
+  }
+}
+
+TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
+  GenerateOptions generated;
+  generated.nodes = 1500;
+  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
+  const Store store(folder_ / "store");
+  const Dataset data = store.dataset();
+  ModelOptions options;
+  options.hidden = 40;
+  const Model model = make_model(data, options);
+  const FeatureMatrix aggregated = aggregated_features(store, options.first_normalisation());
+  const InferenceInput input{data.graph, data.features, aggregated};
+  set_thread_count(1);
+  for (uint32_t layer = 1; layer <= 3; ++layer) {
+    bool spills = false;
+    const std::vector<float> expected = run(model, input, layer, kPlenty, &spills);
+    EXPECT_FALSE(spills);
+    const uint64_t column = 1500 * sizeof(float), scratch = 5 * 40 * 256 * sizeof(float) + column;
+    for (const uint64_t columns : {16, 3}) {
+      EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
+      EXPECT_TRUE(spills);
+    }
+    set_thread_count(3);
+    EXPECT_EQ(run(model, input, layer, kPlenty), expected);
+    set_thread_count(1);
+  }
+  EXPECT_THAT(test::message_of<Error>([&] { run(model, input, 3, 1000); }), testing::HasSubstr("--memory"));
+}
+
+}  // namespace
+}  // namespace cgcn
