@@ -15,11 +15,8 @@ CASES = {
     "cora": ("cora", [], ["--recipe", "cora"]),
     "cora, random partition": ("cora", [], ["--recipe", "cora", "--method", "random"]),
     "citeseer": ("citeseer", [], ["--recipe", "citeseer"]),
-    "amazon photo": ("amazon_photo", [], ["--recipe", "photo"]),
-    "coauthor cs": ("coauthor_cs", [], ["--recipe", "cs"]),
-    "wordnet": ("wordnet", [], ["--recipe", "wordnet"]),
-    "debtags": ("debtags", [], ["--recipe", "debtags"]),
-    "twitch": ("twitch", [], ["--recipe", "twitch"]),
+    "amazon photo": ("amazon_photo", [], ["--recipe", "small"]),
+    "coauthor cs": ("coauthor_cs", [], ["--recipe", "small"]),
 }
 
 

@@ -13,16 +13,18 @@ std::vector<std::pair<std::string, std::string>> small_citations() {
           {"per-batch", "1"},
           {"transductive", "true"},
           {"layers", "2"},
-          {"hidden", "64"},
+          {"hidden", "128"},
           {"conv", "plain"},
           {"normalisation", "symmetric"},
           {"input-normalisation", "symmetric"},
           {"layer-norm", "false"},
           {"bias", "true"},
-          {"dropout", "0.5"},
-          {"weight-decay", "0.0005"},
+          {"dropout", "0.8"},
+          {"weight-decay", "0.01"},
           {"decay-scope", "first-layer"},
-          {"lr", "0.01"},
+          {"dense-adam", "true"},
+          {"lr", "0.002"},
+          {"schedule", "cosine"},
           {"epochs", "200"}};
 }
 
@@ -86,6 +88,16 @@ const std::vector<Recipe>& all_recipes() {
        small_citations()},
       {"citeseer", "as cora", small_citations()},
       {"pubmed", "as cora", small_citations()},
+      {"small",
+       "a small graph with many labels, such as Amazon Photo: 2 layers of 128 on all nodes, 10 clusters, 2 a batch",
+       {{"parts", "10"},
+        {"per-batch", "2"},
+        {"transductive", "true"},
+        {"layers", "2"},
+        {"hidden", "128"},
+        {"dropout", "0.5"},
+        {"lr", "0.005"},
+        {"epochs", "30"}}},
   };
   return recipes;
 }

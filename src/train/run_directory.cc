@@ -82,7 +82,13 @@ RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 
 RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) ::close(lock_);
+  if (lock_ < 0) return;
+  std::error_code ignored;
+  if (!fs::exists(config_file(), ignored)) {
+    fs::remove(path_ / "lock", ignored);
+    fs::remove(path_, ignored);  // only where empty
+  }
+  ::close(lock_);
 }
 
 void RunDirectory::append_metrics(const nlohmann::json& record) {

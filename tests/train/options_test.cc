@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "graph/graph_builder.h"
 #include "support.h"
 #include "train/recipes.h"
 #include "train/run_directory.h"
@@ -29,7 +30,7 @@ TEST(RunOptions, TomlHasEveryValueAndIsReadBack) {
   RunOptions options;
   options.train.learning_rate = 0.1 + 0.2;
   options.model.dropout = 0.1f;
-  options.train.seed = UINT64_MAX / 2;
+  options.train.seed = 8'000'000'000'000'000'001;
   options.partition.from = "a \"quoted\" \\ name";
   OptionList list;
   options.list_options(list);
