@@ -54,7 +54,7 @@ ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::fun
   json.enter_object();
   for (std::string_view key; json.next_key(key);) {
     const NodeId row = find(key);
-    if (row == kNoNode) json.fail(fmt::format("node {} is not in the graph", show(key)));
+    if (row == kNoNode) json.fail(fmt::format("node {} is not listed in the graph", show(key)));
     if (json.peek() != JsonReader::Kind::kArray) {
       if (bits) json.fail("a single class where others are lists of 0/1");
       const bool none = json.peek() == JsonReader::Kind::kNull;
