@@ -2,13 +2,11 @@
 // of the same run). Batches have the sizes, degrees and feature widths of the paper's data sets; their links are
 // random.
 //
-//   bench_epoch [--threads N] [--rounds N] [--dropout X] [shape …]        a shape: ppi-3x512, reddit-4x128,
-//   amazon2m-2x400
+//   bench_epoch [--threads N] [--rounds N] [--dropout X] [ppi-3x512 reddit-4x128 amazon2m-3x400 …]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstdlib>
 #include <numeric>
 #include <string>

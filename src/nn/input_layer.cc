@@ -63,7 +63,6 @@ void backward_dense_input(const Layer& layer, const Step& step, LayerMemory& mem
 
 namespace {
 
-// Entries of one row of one part: written to columns and values from there on; returns how many.
 size_t row_entries(const FeatureMatrix& features, NodeId v) {
   return features.kind() == FeatureMatrix::Kind::kIdentity ? 1 : features.row_columns(v).size();
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/memory.h"
-#include "common/threads.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
 
