@@ -4,7 +4,7 @@
 #   ./test.sh                everything
 #   ./test.sh PART …         only these parts:
 #     unit     the tests of every module (release build)
-#     asan     the same with AddressSanitizer and UndefinedBehaviorSanitizer, without the slow ones
+#     asan     the same with AddressSanitizer and UndefinedBehaviorSanitizer, without the slow ones and the commands
 #     tsan     the threaded parts with ThreadSanitizer
 #     python   tests that need NumPy or drive the program from outside
 #     fuzz     each parser's fuzzer, for a bounded time
@@ -78,8 +78,8 @@ run_python() {
 }
 
 run_asan() {
-  build_preset asan all
-  run_ctest asan -LE slow
+  build_preset asan unit_tests
+  run_ctest asan -LE 'slow|cli' -E '^test_cli_NOT_BUILT$'
 }
 
 # GCC's ThreadSanitizer does not see the futexes of libgomp and would report every OpenMP loop; with one OpenMP thread

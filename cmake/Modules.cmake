@@ -23,6 +23,7 @@ function(cgcn_tests name)
   foreach(used ${name} ${ARG_USES})
     target_link_libraries(test_${name} PRIVATE cgcn_${used})
   endforeach()
+  target_compile_options(test_${name} PRIVATE -O1)  # what they test is optimised; they need to compile fast
   target_link_libraries(test_${name} PRIVATE cgcn_test_support GTest::gtest GTest::gmock GTest::gtest_main)
   gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
 endfunction()
