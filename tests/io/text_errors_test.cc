@@ -228,7 +228,7 @@ TEST(GraphSageReader, BrokenFilesGetTheirMessage) {
           {"x-id_map.json", R"({"a": 0, "a": 1})", "node 'a' is listed twice"},
           {"x-id_map.json", R"({"a": 0})", "names 1 nodes, but there are 2 rows of features"},
           {"x-id_map.json", R"({"a": "0", "b": 1})", "a number expected, not '0'"},
-          {"x-class_map.json", R"({"c": 0})", "x-class_map.json:1: node 'c' is not in the graph"},
+          {"x-class_map.json", R"({"c": 0})", "x-class_map.json:1: node 'c' is not listed in the graph"},
           {"x-class_map.json", R"({"a": 0, "b": [0, 1]})", "a list of 0/1 where others are single classes"},
           {"x-class_map.json", R"({"a": [1], "b": [0, 1]})", "2 labels where the first node has 1"},
           {"x-class_map.json", R"({"a": [1, 7], "b": [0, 1]})", "a label is 7, but must be 0 or 1"},
