@@ -6,7 +6,6 @@
 #     unit     the tests of every module (release build)
 #     asan     the same with AddressSanitizer and UndefinedBehaviorSanitizer, without the slow ones and the commands
 #     tsan     the threaded parts with ThreadSanitizer
-#     python   tests that need NumPy or drive the program from outside
 #     fuzz     each parser's fuzzer, for a bounded time
 #     format   clang-format
 set -euo pipefail
@@ -14,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tools/setup.sh
 source "$root/tools/setup.sh"
 
-all_parts=(format unit python asan tsan fuzz)
+all_parts=(format unit asan tsan fuzz)
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=("${all_parts[@]}")
 for part in "${parts[@]}"; do
@@ -59,31 +58,13 @@ run_unit() {
   run_ctest release
 }
 
-run_python() {
-  build_unit
-  local log=$build/python-tests.log status=0 summary
-  [ -d "$root/tests/python" ] || { note "no tests there"; return; }
-  CLUSTERGCN="$build/release/clustergcn" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -p no:cacheprovider -rs \
-    "$root/tests/python" >"$log" 2>&1 || status=$?
-  summary=$(tail -n 1 "$log")
-  [ $status -eq 0 ] || cat "$log"
-  number() { sed -n "s/.*\b\([0-9]\+\) $1.*/\1/p" <<<"$summary"; }
-  local ok bad errors jumped
-  ok=$(number passed) bad=$(number failed) errors=$(number error) jumped=$(number skipped)
-  passed=$((passed + ${ok:-0}))
-  failed=$((failed + ${bad:-0} + ${errors:-0}))
-  skipped=$((skipped + ${jumped:-0}))
-  if [ $status -ne 0 ] && [ -z "${bad:-}${errors:-}" ]; then failed=$((failed + 1)); fi
-  echo "$summary"
-}
-
 run_asan() {
   build_preset asan unit_tests
   run_ctest asan -LE 'slow|cli' -E '^test_cli_NOT_BUILT$'
 }
 
 # GCC's ThreadSanitizer does not see the futexes of libgomp and would report every OpenMP loop; with one OpenMP thread
-# what remains are the threads that we start ourselves: progress bars, batches prepared ahead, asynchronous writes.
+# what remains are the threads that we start ourselves: progress bars and batches prepared ahead.
 run_tsan() {
   local targets=() name
   for name in common batch train; do

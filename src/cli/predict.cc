@@ -155,7 +155,7 @@ void PredictCommand::list_options() {
   list.add("layer", &layer, "with --what embeddings: which layer, from 1; 0: the last hidden one").range(0, 64);
   list.add("nodes", &nodes, "only the nodes whose ids this file lists, one a line, in its order").value("FILE");
   list.add("output", &output, "where to write: .npy or .csv; CSV to the terminal where not given").value("FILE");
-  options.list_options(list);
+  options.list_memory(list);
   common.list_options(list);
 }
 
@@ -164,6 +164,8 @@ void PredictCommand::run_command() {
   const std::string suffix = fs::path(output).extension().string();
   if (!output.empty() && suffix != ".npy" && suffix != ".csv")
     throw Error(fmt::format("'{}' ends neither in .npy nor in .csv", output), "--output");
+  if (common.json && output.empty())
+    throw Error("tells of a written file, and there is none", "--json", "--output FILE");
   if (layer > 0 && what != What::kEmbeddings) throw Error("goes with --what embeddings only", "--layer");
   Predictor predictor(run, store);
   const uint32_t layers = predictor.num_layers();

@@ -8,11 +8,13 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "common/error.h"
+#include "common/hash.h"
 
 namespace cgcn {
 namespace {
@@ -171,6 +173,13 @@ void StagedDirectory::commit() {
   sync_directory(staging_);
   std::error_code error;
   fs::path old;
+  // Where the file system can swap two names, there is no moment without a whole directory of this name.
+  if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
+    committed_ = true;
+    sync_directory(target_.parent_path());
+    fs::remove_all(staging_, error);
+    return;
+  }
   if (fs::exists(target_, error)) {
     old = temporary_sibling(target_);
     if (::rename(target_.c_str(), old.c_str()) != 0) fail_write(target_, errno);
@@ -199,10 +208,22 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
   file.commit();
 }
 
+namespace {
+
+// Nobody else names files so, and a process number means something on one host only: temporaries of another machine (or
+// container) on a shared disk are left alone.
+std::string temporary_mark() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return fmt::format(".clustergcn-{:08x}-", static_cast<uint32_t>(checksum(host, std::strlen(host))));
+}
+
+}  // namespace
+
 fs::path temporary_sibling(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
   fs::path sibling = path;
-  sibling += fmt::format(".{}.tmp-{}", counter++, ::getpid());
+  sibling += fmt::format("{}{}-{}.tmp", temporary_mark(), ::getpid(), counter++);
   return sibling;
 }
 
@@ -210,10 +231,13 @@ void remove_stale_temporaries(const fs::path& directory) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error)) {
     const std::string name = entry.path().filename().string();
-    const size_t mark = name.rfind(".tmp-");
-    if (mark == std::string::npos || name.find_first_not_of("0123456789", mark + 5) != std::string::npos) continue;
-    const long pid = std::strtol(name.c_str() + mark + 5, nullptr, 10);
-    if (pid <= 0 || ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;
+    const std::string mark = temporary_mark();
+    const size_t at = name.rfind(mark);
+    int pid = 0, used = 0;
+    if (at == std::string::npos || std::sscanf(name.c_str() + at + mark.size(), "%9d-%*9u.tmp%n", &pid, &used) != 1 ||
+        used == 0 || at + mark.size() + static_cast<size_t>(used) != name.size())
+      continue;
+    if (pid <= 0 || ::kill(pid, 0) == 0 || errno != ESRCH) continue;
     std::error_code ignored;
     fs::remove_all(entry.path(), ignored);
   }

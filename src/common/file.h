@@ -81,7 +81,7 @@ class StagedDirectory {
 
 std::string read_text_file(const fs::path& path, size_t limit = size_t{1} << 30);
 void write_file_atomically(const fs::path& path, std::string_view text);
-// Removes "<anything>.tmp-<pid>" entries of `directory` whose process is gone.
+// Removes what temporary_sibling named in `directory` on this host and whose process is gone.
 void remove_stale_temporaries(const fs::path& directory);
 fs::path temporary_sibling(const fs::path& path);  // the name scheme that remove_stale_temporaries knows
 uint64_t free_disk_space(const fs::path& path);

@@ -207,7 +207,7 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
   const std::string text = read_text_file(path / "meta.json", size_t{256} << 20);
   meta_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const fs::path meta_path = path / "meta.json";
-  if (!meta_.is_object() || meta_.value("format", "") != kFormat)
+  if (!meta_.is_object() || !meta_.contains("format") || meta_["format"] != json(kFormat))
     throw damaged(meta_path, "meta.json is not a store's");
   if (!meta_.contains("version") || meta_["version"] != kStoreVersion)
     throw Error(fmt::format("has format version {}; this program reads {}",
@@ -315,6 +315,7 @@ void Store::verify_structure() const {
   }
   const json& labels = meta_.at("labels");
   const auto classes = labels.at("classes").get<uint64_t>();
+  if (classes >= UINT32_MAX) throw damaged(path_ / "meta.json", "too many classes");
   if (labels.at("kind") == "single") {
     const auto values = array<int32_t>("labels");
     check(values.size() == n, "labels", "its length is not the number of nodes");
@@ -325,7 +326,13 @@ void Store::verify_structure() const {
     check(classes > 0 && array<uint8_t>("labels").size() == n * Labels::row_bytes(static_cast<uint32_t>(classes)),
           "labels", "its size does not fit nodes and classes");
   }
-  if (has_array("split")) check(array<uint8_t>("split").size() == n, "split", "its length is not the number of nodes");
+  if (has_array("split")) {
+    const auto split = array<uint8_t>("split");
+    check(split.size() == n, "split", "its length is not the number of nodes");
+    check(std::all_of(split.begin(), split.end(),
+                      [](uint8_t role) { return role < 3 || role == static_cast<uint8_t>(Role::kNone); }),
+          "split", "a value is neither 0, 1, 2 nor 255");
+  }
   if (has_array("graph_ids"))
     check(array<uint32_t>("graph_ids").size() == n, "graph_ids", "its length is not the number of nodes");
   if (meta_.at("ids") == "integers")

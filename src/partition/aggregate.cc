@@ -223,12 +223,16 @@ class Aggregator {
 };
 
 // The product that is kept there; nothing where there is none, or one of other content, or a damaged one.
-std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key) {
+std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key,
+                                          const FeatureMatrix& features) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
     const Store kept(path);
-    if (kept.extra().value("aggregated", nlohmann::json()) == key) return kept.dataset().features;
+    FeatureMatrix product = kept.dataset().features;
+    if (kept.extra().value("aggregated", nlohmann::json()) == key && product.rows() == features.rows() &&
+        product.columns() == features.columns() && product.is_dense() == features.is_dense())
+      return product;
     log::note("{} was computed from other data: computing it again", path.string());
   } catch (const Error& problem) {
     log::warn("{}; computing it again", problem.problem());
@@ -239,7 +243,7 @@ std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::
 FeatureMatrix ensure_product(const fs::path& path, const Store& files, const Dataset& data,
                              const Normalisation& normalisation) {
   const nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
-  if (auto found = find_product(path, key)) return *std::move(found);
+  if (auto found = find_product(path, key, data.features)) return *std::move(found);
   StoreWriter writer(path, StagedDirectory::Existing::kReplace);
   Aggregator(files, data, normalisation, writer).write();
   writer.write_array("adjacency_offsets",

@@ -254,8 +254,12 @@ ClusterLayout open_layout(std::shared_ptr<const Store> files) {
   if (offsets.size() < 2 || offsets[0] != 0 || offsets[offsets.size() - 1] != rows ||
       std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) != offsets.end())
     throw damaged("cluster_offsets.npy");
-  if (layout.data.features.kind() == FeatureMatrix::Kind::kIdentity)
-    layout.data.features = unit_rows(layout.order, partition.meta().at("features").at("columns").get<uint32_t>());
+  if (layout.data.features.kind() == FeatureMatrix::Kind::kIdentity) {
+    const auto columns = partition.meta().at("features").at("columns").get<uint32_t>();
+    if (std::any_of(layout.order.begin(), layout.order.end(), [&](NodeId v) { return v >= columns; }))
+      throw damaged("order.npy");
+    layout.data.features = unit_rows(layout.order, columns);
+  }
   if (layout.data.ids.kind() == NodeIds::Kind::kRange) {
     Buffer<int64_t> ids(rows);
     std::copy(layout.order.begin(), layout.order.end(), ids.begin());

@@ -95,7 +95,7 @@ int wait_for(pid_t child, rusage& usage) {
   }
 }
 
-constexpr const char* kOtherWays = "fewer parts, another --seed, --method metis-recursive or --method random";
+constexpr const char* kOtherWays = "fewer parts, another --partition-seed, --method metis-recursive or --method random";
 
 void check_outcome(int status, int32_t return_code, uint64_t peak_rss) {
   const std::string memory = format_bytes(peak_rss);

@@ -109,6 +109,9 @@ fs::path best_checkpoint(const fs::path& run) { return run / "best.safetensors";
 fs::path kept_checkpoint(const fs::path& run) {
   std::error_code problem;
   if (fs::is_regular_file(run, problem)) return run;
+  if (fs::is_regular_file(last_checkpoint(run), problem) &&
+      load_model(last_checkpoint(run)).options.train.keep == KeptModel::kLast)
+    return last_checkpoint(run);
   for (const fs::path& file : {best_checkpoint(run), last_checkpoint(run)})
     if (fs::is_regular_file(file, problem)) return file;
   throw Error(fs::is_directory(run, problem) ? "has no checkpoint" : "no such run", run.string(),

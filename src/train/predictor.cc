@@ -53,6 +53,10 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options) {
                             data_.labels.multi_label() ? ", any number a node," : "", shape.num_classes,
                             shape.multi_label ? ", any number a node" : ""),
                 data_.path.string());
+  const std::vector<std::string>& trained = saved_.trained_on.class_names;
+  if (!trained.empty() && !data_.class_names.empty() && trained != data_.class_names)
+    throw Error("its classes have other names, or another order, than those the model was trained on",
+                data_.path.string(), "give it labels that are numbered as in " + saved_.trained_on.store);
   if (options.kind == EvaluationKind::kBlocks)
     return BlockEvaluator(store_, saved_.options.model, saved_.scaling, options.blocks).evaluate(*saved_.model);
   const PreparedFeatures& prepared = features();

@@ -60,6 +60,11 @@ void EvaluationOptions::list_options(OptionList& list) {
   list.add_choice("evaluation", &kind, {{"exact", EvaluationKind::kExact}, {"blocks", EvaluationKind::kBlocks}},
                   "on the whole graph, or cheaper on METIS blocks without the links between them");
   list.add("evaluation-blocks", &blocks, "with --evaluation blocks: how many").range(1, 1e6);
+  list_memory(list);
+}
+
+void EvaluationOptions::list_memory(OptionList& list) {
+  list.begin_group("Evaluation");
   list.add("memory", &memory, "what evaluation may take for embeddings, such as 2G; auto: half of what is free")
       .value("BYTES")
       .shape(check_memory);

@@ -20,7 +20,8 @@ struct EvaluationOptions {
   std::string memory = "auto";  // what embeddings may take: "auto", "2G" …
 
   void list_options(OptionList& list);
-  uint64_t memory_budget() const;  // in bytes
+  void list_memory(OptionList& list);  // --memory alone, for what is always exact
+  uint64_t memory_budget() const;      // in bytes
 };
 
 struct TrainOptions {

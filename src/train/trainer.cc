@@ -82,12 +82,11 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       model_(options.model, shape_of(data_), options.train.seed),
       adam_(options.adam, model_) {
   model_.reserve(batches_.limits());
-  describe_run();
   std::error_code problem;
-  if (fs::exists(last_checkpoint(run_.path()), problem))
-    resume_from_checkpoint();
-  else
-    save();
+  const bool resumes = fs::exists(last_checkpoint(run_.path()), problem);
+  if (resumes) resume_from_checkpoint();
+  describe_run();  // only now: a refused run is left as it was
+  if (!resumes) save();
 }
 
 // config.toml and environment.json; a resumed run writes what holds from now on.
@@ -164,7 +163,7 @@ void Trainer::take_step(const Batch& batch, double learning_rate) {
   const StepResult result =
       model_.compute_gradients(batch, {training_.x, training_.aggregated, layout_.data.labels}, options_.train.seed);
   const double norm = gradient_norm(model_);
-  if (!std::isfinite(result.loss) || !std::isfinite(norm)) fail_not_finite(result.loss);
+  if (!std::isfinite(result.loss) || !std::isfinite(norm)) fail_not_finite(result.loss, norm);
   const double clip = options_.train.clip;
   adam_.step(model_, static_cast<float>(learning_rate), clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1);
   state_.loss_sum += result.loss * result.labelled;
@@ -173,12 +172,14 @@ void Trainer::take_step(const Batch& batch, double learning_rate) {
   ++state_.step;
 }
 
-void Trainer::fail_not_finite(double loss) const {
+void Trainer::fail_not_finite(double loss, double gradient_norm) {
+  save_best();  // good epochs before this one are not lost
   const std::string gradient = first_not_finite(model_);
   throw Error(
       fmt::format(
           "the {} became {} in epoch {}, step {}{}", std::isfinite(loss) ? "gradient" : "loss",
-          std::isnan(loss) ? "NaN" : "infinite", state_.epoch + 1, state_.batch + 1,
+          std::isnan(std::isfinite(loss) ? gradient_norm : loss) ? "NaN" : "infinite", state_.epoch + 1,
+          state_.batch + 1,
           gradient.empty() ? "" : fmt::format(" (the gradient of {} is the first that is not finite)", gradient)),
       run_.path().string(),
       "a smaller --lr, --clip 1, --standardise, or --layer-norm; and look for NaN in the features");
@@ -217,7 +218,7 @@ EpochRecord Trainer::end_epoch() {
 void Trainer::keep_if_best(const Scores& validation) {
   const bool better = validation.micro_f1 > state_.best_score ||
                       (validation.micro_f1 == state_.best_score && validation.loss < state_.best_loss);
-  if (!better) {
+  if (!better || !std::isfinite(validation.loss)) {
     ++state_.since_best;
     return;
   }
@@ -241,12 +242,15 @@ Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
                           options_.train.evaluation.memory_budget(), show_progress);
 }
 
+void Trainer::save_best() {
+  if (best_values_.empty()) return;
+  save_model(best_checkpoint(run_.path()), options_, model_, best_values_, scaling_, trained_on_, best_state_, "");
+  best_values_ = {};
+}
+
 void Trainer::save() {
   state_.total_seconds = seconds_before_ + session_.seconds();
-  if (!best_values_.empty()) {
-    save_model(best_checkpoint(run_.path()), options_, model_, best_values_, scaling_, trained_on_, best_state_, "");
-    best_values_ = {};
-  }
+  save_best();
   const std::string optimiser = fmt::format("optimiser-{}.safetensors", state_.step);
   save_optimiser(run_.path() / optimiser, model_, adam_);
   save_model(last_checkpoint(run_.path()), options_, model_, model_.values(), scaling_, trained_on_, state_, optimiser);

@@ -60,10 +60,11 @@ class Trainer {
   bool out_of_patience() const { return options_.train.patience > 0 && state_.since_best >= options_.train.patience; }
   void run_steps(BatchQueue& queue, Progress& progress);
   void take_step(const Batch& batch, double learning_rate);
-  [[noreturn]] void fail_not_finite(double loss) const;
+  [[noreturn]] void fail_not_finite(double loss, double gradient_norm);
   EpochRecord end_epoch();
   void keep_if_best(const Scores& validation);
   Evaluation evaluate(EvaluationKind kind, bool show_progress);
+  void save_best();
   void save();
   [[noreturn]] void stop_interrupted();
   TrainingSummary summarise();

@@ -169,16 +169,21 @@ TEST(StagedDirectory, ReplacesOnlyWhenAskedAndOnlyAtTheEnd) {
 TEST(StaleTemporaries, OnlyThoseOfDeadProcessesGo) {
   const test::TemporaryFolder folder;
   const std::string dead = std::to_string(dead_process()), alive = std::to_string(::getpid());
-  std::ofstream(folder / ("f.0.tmp-" + dead)) << "x";
-  fs::create_directories(folder / ("store.1.tmp-" + dead + "/inner"));
-  std::ofstream(folder / ("f.0.tmp-" + alive)) << "x";
-  std::ofstream(folder / "notes.tmp-12x") << "x";
-  std::ofstream(folder / "f.tmp-") << "x";
-  std::ofstream(folder / "plain") << "x";
+  const auto named_by = [&](const std::string& pid, const std::string& name) {  // as temporary_sibling would have there
+    std::string sibling = temporary_sibling(folder / name).string();
+    return fs::path(sibling.replace(sibling.rfind(alive + "-"), alive.size(), pid));
+  };
+  const fs::path dead_file = named_by(dead, "f"), dead_folder = named_by(dead, "store");
+  const std::string other_host = ".clustergcn-00000000-" + dead + "-0.tmp";
+  std::ofstream(dead_file) << "x";
+  fs::create_directories(dead_folder / "inner");
+  for (const fs::path& kept : {named_by(alive, "f"), folder / "notes.tmp-20240101", folder / ("f" + other_host),
+                               fs::path(dead_file.string() + "x"), folder / "plain"})
+    std::ofstream(kept) << "x";
   remove_stale_temporaries(folder.path());
-  EXPECT_FALSE(fs::exists(folder / ("f.0.tmp-" + dead)));
-  EXPECT_FALSE(fs::exists(folder / ("store.1.tmp-" + dead)));
-  EXPECT_EQ(entries_in(folder.path()), 4u);
+  EXPECT_FALSE(fs::exists(dead_file));
+  EXPECT_FALSE(fs::exists(dead_folder));
+  EXPECT_EQ(entries_in(folder.path()), 5u);
 }
 
 TEST(StaleTemporaries, WhatAKilledProcessLeftGoesAtTheNextStart) {

@@ -76,6 +76,19 @@ TEST(Store, EveryTruncatedOrAlteredFileIsDetectedAndNamed) {
   EXPECT_NO_THROW(Store(folder / "s"));
 }
 
+// A store may be whole and still be put together wrongly: what the program indexes with is checked too.
+TEST(Store, ImpossibleContentIsRefused) {
+  const test::TemporaryFolder folder;
+  Dataset dataset = small_dataset();
+  dataset.split = std::vector<uint8_t>{0, 0, 1, 200, 255};
+  write_store(folder / "split", dataset, StagedDirectory::Existing::kRefuse);
+  EXPECT_NE(test::message_of<Error>([&] { Store store(folder / "split"); }).find("split.npy"), std::string::npos);
+  dataset = small_dataset();
+  dataset.labels = Labels::single(std::vector<int32_t>{0, 1, 2, 3, -1}, 3);
+  write_store(folder / "labels", dataset, StagedDirectory::Existing::kRefuse);
+  EXPECT_NE(test::message_of<Error>([&] { Store store(folder / "labels"); }).find("labels.npy"), std::string::npos);
+}
+
 TEST(Store, AnExistingOneIsKeptUnlessReplacementIsAsked) {
   const test::TemporaryFolder folder;
   Dataset dataset = small_dataset();
