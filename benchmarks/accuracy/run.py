@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Accuracy on real graphs: imports each, trains with several seeds, prints mean and deviation of the test score.
 
-    benchmarks/accuracy/run.py --data ../shared/data [--only cora …] [--seeds 5]
+    benchmarks/accuracy/run.py --data FOLDER [--only cora …] [--seeds 5]
 """
 import argparse
 import json

@@ -42,8 +42,9 @@ int run(int argc, char** argv) {
 
 namespace {
 
-// OpenMP's threads spin for milliseconds between two loops. On a machine that others use too, that takes the time of the
-// thread they wait for: a hundred times slower was seen. libgomp reads its setting when it is loaded, so start once more.
+// OpenMP's threads spin for milliseconds between two loops. On a machine that others use too, that takes the time of
+// the thread they wait for: a hundred times slower was seen. libgomp reads its setting when it is loaded, so start once
+// more.
 void spin_briefly(char** argv) {
   if (getenv("GOMP_SPINCOUNT") != nullptr || getenv("OMP_WAIT_POLICY") != nullptr) return;
   setenv("GOMP_SPINCOUNT", "10000", 1);
