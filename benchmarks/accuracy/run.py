@@ -13,7 +13,7 @@ import tempfile
 # name: (source folder, options of `import`, options of `train`)
 CASES = {
     "cora": ("cora", [], ["--recipe", "cora"]),
-    "cora, random partition": ("cora", [], ["--recipe", "cora", "--method", "random"]),
+    "cora, random partition": ("cora", [], ["--recipe", "cora", "--partitioner", "random"]),
     "citeseer": ("citeseer", [], ["--recipe", "citeseer"]),
     "amazon photo": ("amazon_photo", [], ["--recipe", "small"]),
     "coauthor cs": ("coauthor_cs", [], ["--recipe", "small"]),

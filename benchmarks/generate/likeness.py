@@ -33,7 +33,7 @@ def show_links(program, folder):
         store = ensure_store(program, folder, shape)
         kept = {}
         for method in ("metis", "random"):
-            text = run(program, "partition", store, "--parts", parts, "--method", method, "--json")
+            text = run(program, "partition", store, "--parts", parts, "--partitioner", method, "--json")
             kept[method] = 100 * find(json.loads(text), "links_kept_share")
         print(f"| {shape} | {parts} | {kept['metis']:.2f} % | {kept['random']:.2f} % |", flush=True)
 
@@ -55,7 +55,7 @@ def show_depth(program, folder, epochs=40):
     print(f"| layers | partition | test F1 after {epochs} epochs |\n| --- | --- | --- |")
     for layers, method in ((2, "metis"), (3, "metis"), (5, "metis"), (3, "random")):
         text = run(program, "train", store, "--parts", 50, "--per-batch", 1, "--hidden", 128, "--layers", layers,
-                   "--method", method, "--epochs", epochs, "--eval-every", 8, "--json",
+                   "--partitioner", method, "--epochs", epochs, "--eval-every", 8, "--json",
                    "--run", folder / f"run-{layers}-{method}")
         print(f"| {layers} | {method} | {100 * json.loads(text)['test']['micro_f1']:.1f} |", flush=True)
 

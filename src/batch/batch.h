@@ -21,20 +21,42 @@ struct Block {
   SparseView backward;  // its transpose, sources × targets (the same arrays where symmetric)
 };
 
-struct Batch {
-  uint32_t epoch = 0, index = 0;        // which batch this is: the keys of its random streams
-  std::span<const NodeId> inputs;       // the layout's rows that feed layer 1, in the batch's order
-  std::span<const Block> blocks;        // one, used by all layers, or L - 1
-  std::span<const uint32_t> loss_rows;  // rows of the last layer that count in the loss, rising
-  uint32_t num_outputs = 0;             // rows of the last layer
+// What a block of samples leaves out of the aggregation, and what stands in for it: constant terms of the targets'
+// rows, of_history·H̄ + of_mean·μ, with H̄ the embeddings that the layer below had when each node was last computed and μ
+// its embeddings in this step without dropout.
+struct Remainder {
+  SparseView of_history;  // targets × the layout's rows
+  SparseView of_mean;     // targets × sources; no rows: there is no such term
+};
 
-  const Block& block(uint32_t layer) const { return blocks.size() == 1 ? blocks[0] : blocks[layer - 2]; }  // layer ≥ 2
+struct Batch {
+  uint32_t epoch = 0, index = 0;          // which batch this is: the keys of its random streams
+  std::span<const NodeId> inputs;         // the layout's rows that feed layer 1, in the batch's order
+  const Block* input_block = nullptr;     // layer 1 aggregates X by it; null: it takes the precomputed A·X
+  std::span<const Block> blocks;          // one, used by all layers, or L - 1
+  std::span<const Remainder> remainders;  // none, or one a block
+  std::span<const uint32_t> loss_rows;    // rows of the last layer that count in the loss, rising
+  uint32_t num_outputs = 0;               // rows of the last layer
+
+  const Block& block(uint32_t layer) const {  // of layer 2 … L; of layer 1 where there is an input_block
+    if (layer == 1) return *input_block;
+    return blocks.size() == 1 ? blocks[0] : blocks[layer - 2];
+  }
+  const Remainder* remainder(uint32_t layer) const {
+    return remainders.empty() || layer == 1 ? nullptr : &remainders[remainders.size() == 1 ? 0 : layer - 2];
+  }
   uint32_t rows_of_layer(uint32_t layer) const {  // layer 1 … L
-    return layer == 1 ? static_cast<uint32_t>(inputs.size()) : block(layer).forward.rows;
+    if (layer == 1 && input_block == nullptr) return static_cast<uint32_t>(inputs.size());
+    return block(layer).forward.rows;
+  }
+  // The layout's rows that a layer's rows are. 0: the input.
+  std::span<const NodeId> nodes_of_layer(uint32_t layer) const {
+    return layer == 0 ? inputs : inputs.first(rows_of_layer(layer));
   }
 };
 
-// Upper bounds over all batches that a source can give, so that the workspace is sized once.
+// Upper bounds over all batches that a source can give, so that the workspace is sized once. Zeros: it is not known,
+// and the workspace grows with the batches.
 struct BatchLimits {
   uint32_t max_nodes = 0;    // of any layer
   uint64_t max_entries = 0;  // of any block
@@ -55,6 +77,7 @@ class BatchSource {
   virtual BatchLimits limits() const = 0;
   virtual std::unique_ptr<BatchStorage> make_storage() const = 0;
   virtual void prepare(uint32_t epoch, uint32_t index, BatchStorage& storage) const = 0;
+  virtual bool has_remainders() const { return false; }  // whether training keeps a history of embeddings
 };
 
 }  // namespace cgcn

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "batch/transpose.h"
 #include "common/random.h"
 
 namespace cgcn {
@@ -197,21 +198,8 @@ void ClusterBatches::transpose_block(Storage& storage) const {
     if (!options_.normalisation.keeps_symmetry()) storage.block.backward.values = storage.backward.values.data();
     return;
   }
-  const MatrixStorage& from = storage.forward;
   MatrixStorage& to = storage.backward;
-  std::fill_n(to.offsets.begin(), n + 1, 0);
-  const uint64_t entries = from.offsets[n];
-  // Counted two places ahead, so that filling moves every offset to where it belongs.
-  for (uint64_t e = 0; e < entries; ++e)
-    if (from.columns[e] + 2 <= n) ++to.offsets[from.columns[e] + 2];
-  std::partial_sum(to.offsets.begin(), to.offsets.begin() + n + 1, to.offsets.begin());
-  for (uint32_t i = 0; i < n; ++i)
-    for (uint64_t e = from.offsets[i]; e < from.offsets[size_t{i} + 1]; ++e) {
-      const uint64_t slot = to.offsets[size_t{from.columns[e]} + 1]++;
-      to.columns[slot] = i;
-      to.values[slot] = from.values[e];
-    }
-  storage.block.backward = to.view(n);
+  storage.block.backward = transpose(storage.block.forward, to.offsets.data(), to.columns.data(), to.values.data());
 }
 
 }  // namespace cgcn

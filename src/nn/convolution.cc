@@ -22,7 +22,7 @@ DropoutMask Step::mask(uint8_t* bits, size_t columns) const {
 }
 
 bool projects_first(const Layer& layer, const Step& step) {
-  if (step.dropout > 0 || layer.out >= layer.in) return false;
+  if (step.dropout > 0 || !layer.may_project_first() || step.batch.remainder(layer.number) != nullptr) return false;
   // An entry of A moves a row of H or of P; a source that is no target costs a product of its own. Aggregation runs at
   // memory speed: about a sixteenth of the product's operations a second.
   constexpr double kAggregationCost = 16;
@@ -49,19 +49,24 @@ void for_strips(size_t rows, size_t columns, Work&& work) {
   });
 }
 
-ConstMatrix columns_of(ConstMatrix m, RowRange columns) { return m.columns_from(columns.begin, columns.end); }
+ConstMatrix columns_of(ConstMatrix m, RowRange columns) {
+  return m.rows > 0 ? m.columns_from(columns.begin, columns.end) : m;
+}
 Matrix columns_of(Matrix m, RowRange columns) { return m.columns_from(columns.begin, columns.end); }
 
-// out = initial + a·source, on all threads.
+}  // namespace
+
 void aggregate_all(const SparseView& a, ConstMatrix source, ConstMatrix initial, Matrix out) {
   for_strips(out.rows, out.columns, [&](RowRange rows, RowRange columns) {
-    aggregate(a, columns_of(source, columns), rows, initial.rows > 0 ? columns_of(initial, columns) : initial, {},
-              columns_of(out, columns));
+    aggregate(a, columns_of(source, columns), rows, columns_of(initial, columns), {}, columns_of(out, columns));
   });
 }
 
-// C = D([A·H, H]).
-void gather_input(const Layer& layer, const Step& step, LayerMemory& memory, ConstMatrix previous, Matrix input) {
+namespace {
+
+// C = D([A·H + term, H]).
+void gather_input(const Layer& layer, const Step& step, LayerMemory& memory, ConstMatrix previous, ConstMatrix term,
+                  Matrix input) {
   const SparseView& a = step.batch.block(layer.number).forward;
   const DropoutMask aggregated_mask = step.mask(memory.aggregated_bits, layer.in);
   const DropoutMask own_mask = step.mask(memory.own_bits, layer.in);
@@ -71,7 +76,8 @@ void gather_input(const Layer& layer, const Step& step, LayerMemory& memory, Con
       if (layer.concat) draw_dropout(step.dropout_key(own_stream(layer)), step.dropout, rows, columns, own_mask);
     }
     const ConstMatrix source = columns_of(previous, columns);
-    aggregate(a, source, rows, {}, aggregated_mask.columns_from(columns.begin), columns_of(input, columns));
+    aggregate(a, source, rows, columns_of(term, columns), aggregated_mask.columns_from(columns.begin),
+              columns_of(input, columns));
     if (layer.concat)
       apply_dropout(own_mask.columns_from(columns.begin), rows, source,
                     input.columns_from(layer.in + columns.begin, layer.in + columns.end));
@@ -101,7 +107,7 @@ void project_and_aggregate(const Layer& layer, const Step& step, StepMemory& sha
 }  // namespace
 
 void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
-                         ConstMatrix previous, Matrix next) {
+                         ConstMatrix previous, ConstMatrix term, Matrix next) {
   memory.projected_first = projects_first(layer, step);
   const size_t n = step.batch.rows_of_layer(layer.number);
   const Matrix z = padded(memory.output, n, layer.out);
@@ -109,7 +115,7 @@ void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memo
     project_and_aggregate(layer, step, shared, previous, z);
   } else {
     const Matrix input = padded(memory.input, n, layer.fan_in());
-    gather_input(layer, step, memory, previous, input);
+    gather_input(layer, step, memory, previous, term, input);
     memory.widen_weight(layer);
     layer.multiply_all(input, memory.weight(layer), padded(memory.output, n, layer.wide_out()));
   }

@@ -27,9 +27,13 @@ inline uint32_t own_stream(const Layer& layer) { return 2 * (layer.number - 1) +
 // Whether the product shall come before the aggregation: the same result for less work.
 bool projects_first(const Layer& layer, const Step& step);
 
-// previous: H_{l-1}, which lies in memory.input where projects_first(). next: H_l; unused by the last layer.
+// out = initial + a·source, on all threads. No initial: zero.
+void aggregate_all(const SparseView& a, kernels::ConstMatrix source, kernels::ConstMatrix initial, kernels::Matrix out);
+
+// previous: H_{l-1}, which lies in memory.input where projects_first(). term: a constant that is added to A·H; empty:
+// none. next: H_l; unused by the last layer.
 void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
-                         kernels::ConstMatrix previous, kernels::Matrix next);
+                         kernels::ConstMatrix previous, kernels::ConstMatrix term, kernels::Matrix next);
 
 // From dz of this layer (in memory.output) to this layer's weight gradient and dz of the layer below.
 void backward_convolution(const Layer& layer, const Layer& below, const Step& step, LayerMemory& memory,

@@ -98,12 +98,14 @@ void Workspace::allocate() {
   taken_ = 0;
 }
 
-void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, bool dropout, bool sparse) {
+void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, size_t sources, bool dropout,
+                        bool sparse) {
   output = workspace.take_matrix(rows, layer.out);
   mean = workspace.take<float>(rows);
   inverse_deviation = workspace.take<float>(rows);
   if (sparse) return;
-  input = workspace.take_matrix(rows, layer.fan_in());
+  input = workspace.take<float>(std::max(rows * kernels::padded_stride(layer.fan_in()),
+                                         layer.may_project_first() ? sources * kernels::padded_stride(layer.in) : 0));
   if (layer.out != layer.wide_out()) {
     wide_weight = workspace.take<float>(layer.fan_in() * layer.wide_out());
     wide_gradient = workspace.take<float>(layer.fan_in() * layer.wide_out());
@@ -143,19 +145,23 @@ void LayerMemory::narrow_gradient(const Layer& layer) const {
   });
 }
 
-void StepMemory::place(Workspace& workspace, const std::vector<Layer>& layers, size_t rows) {
-  size_t hidden = 0, out = 0;
+void StepMemory::place(Workspace& workspace, const std::vector<Layer>& layers, std::span<const size_t> rows) {
+  size_t hidden = 0, widest = 0, most = rows[1], gradients = 0;
   for (const Layer& layer : layers) {
     if (!layer.last) hidden = layer.out;
-    out = std::max(out, layer.out);
+    widest = std::max(widest, layer.out);
+    most = std::max(most, rows[layer.number]);
+    if (layer.number == 1) continue;
+    gradients = std::max(gradients, rows[layer.number] * kernels::padded_stride(layer.fan_in()));
+    if (layer.may_project_first())
+      gradients = std::max(gradients, rows[layer.number - 1] * kernels::padded_stride(layer.out));
   }
-  column_sums = workspace.take<float>((rows + kPassRows - 1) / kPassRows * 2 * out);
+  column_sums = workspace.take<float>((most + kPassRows - 1) / kPassRows * 2 * widest);
   if (layers.size() == 1) return;
-  for (float*& buffer : embeddings) buffer = workspace.take_matrix(rows, hidden);
-  embedding_gradient = workspace.take_matrix(rows, hidden);
-  input_gradient = workspace.take_matrix(rows, layers[1].fan_in());
-  // A projection is narrower than the embeddings that it is made of, and its layer needs no input_gradient.
-  projection = input_gradient;
+  for (float*& buffer : embeddings) buffer = workspace.take_matrix(most, hidden);
+  embedding_gradient = workspace.take_matrix(most, hidden);
+  input_gradient = workspace.take<float>(gradients);
+  projection = input_gradient;  // a layer has one or the other
 }
 
 }  // namespace cgcn

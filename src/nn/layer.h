@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "batch/batch.h"
@@ -27,6 +28,7 @@ struct Layer {
   bool concat = false, last = false, residual = false;
   LayerParameters values, gradients;
 
+  bool may_project_first() const { return number > 1 && out < in; }
   size_t fan_in() const { return concat ? 2 * in : in; }
   // OpenBLAS is up to twice as fast on whole registers: products have columns of zeros up to a multiple of 16.
   size_t wide_out() const { return (out + 15) / 16 * 16; }
@@ -79,7 +81,8 @@ struct LayerMemory {
   bool projected_first = false;                            // in the last forward pass
 
   // sparse: the input layer on sparse features, which keeps its input elsewhere.
-  void place(Workspace& workspace, const Layer& layer, size_t rows, bool dropout, bool sparse);
+  // sources: rows of the layer below, which lie here where the product comes first.
+  void place(Workspace& workspace, const Layer& layer, size_t rows, size_t sources, bool dropout, bool sparse);
 
   // W and its gradient as the products take them: W itself, or a copy with columns of zeros. A step fills the copy
   // before its first use of weight() and takes the gradient over after its last of gradient().
@@ -97,7 +100,8 @@ struct StepMemory {
   float* projection = nullptr;          // H·W where the product comes first, then its gradient
   float* column_sums = nullptr;         // a pair of rows per block: gradients of scale and offset
 
-  void place(Workspace& workspace, const std::vector<Layer>& layers, size_t rows);
+  // rows: of the input, of layer 1, …, of layer L.
+  void place(Workspace& workspace, const std::vector<Layer>& layers, std::span<const size_t> rows);
 };
 
 // Rows of row passes that are not fused with a product; fixed, so that sums over blocks do not depend on threads.

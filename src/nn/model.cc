@@ -9,6 +9,7 @@
 #include "kernels/parallel.h"
 #include "kernels/spmm.h"
 #include "nn/convolution.h"
+#include "nn/history.h"
 #include "nn/input_layer.h"
 #include "nn/loss.h"
 
@@ -29,9 +30,17 @@ struct Model::Parts {
   Workspace workspace;
   SparseInput sparse_input;
   Loss loss;
-  size_t reserved_rows = 0;
+  std::vector<size_t> reserved_rows;  // of the input, of layer 1, …, of layer L
+
+  void reserve(std::vector<size_t> rows);
+  void reserve_for(const Batch& batch);
+
+  // What a pass does about the constant terms of remainders: takes those that are there; computes them on its way; or
+  // computes them and leaves out what only the logits need.
+  enum class Terms { kKept, kRenewed, kOnly };
 
   void forward(const Step& step, const ModelInput& input);
+  void run_layers(const Step& step, const ModelInput& input, Terms terms);
   void backward(const Step& step);
 };
 
@@ -78,28 +87,60 @@ uint64_t Model::num_weights() const {
 }
 
 void Model::reserve(const BatchLimits& limits) {
-  Parts& p = *parts_;
-  if (limits.max_nodes <= p.reserved_rows) return;
-  p.reserved_rows = limits.max_nodes;
-  p.workspace = {};
+  parts_->reserve(std::vector<size_t>(parts_->layers.size() + 1, limits.max_nodes));
+}
+
+void Model::Parts::reserve(std::vector<size_t> rows) {
+  if (reserved_rows.empty()) reserved_rows.assign(rows.size(), 0);
+  bool fits = true;
+  for (size_t l = 0; l < rows.size(); ++l) {
+    fits = fits && rows[l] <= reserved_rows[l];
+    rows[l] = std::max(rows[l], reserved_rows[l]);
+  }
+  if (fits) return;
+  reserved_rows = std::move(rows);
+  workspace = {};
   const auto place_all = [&] {
-    for (size_t i = 0; i < p.layers.size(); ++i)
-      p.memory[i].place(p.workspace, p.layers[i], limits.max_nodes, p.options.dropout > 0,
-                        i == 0 && p.shape.sparse_input);
-    p.shared.place(p.workspace, p.layers, limits.max_nodes);
+    for (size_t i = 0; i < layers.size(); ++i)
+      memory[i].place(workspace, layers[i], reserved_rows[i + 1], reserved_rows[i], options.dropout > 0,
+                      i == 0 && shape.sparse_input);
+    shared.place(workspace, layers, reserved_rows);
   };
   place_all();
-  p.workspace.allocate();
+  workspace.allocate();
   place_all();
-  p.loss.reserve(limits.max_nodes);
+  loss.reserve(reserved_rows.back());
+}
+
+// With room to spare, so that it happens a few times at the beginning of training and not again.
+void Model::Parts::reserve_for(const Batch& batch) {
+  std::vector<size_t> rows{batch.inputs.size()};
+  bool fits = !reserved_rows.empty() && rows[0] <= reserved_rows[0];
+  for (uint32_t l = 1; l <= layers.size(); ++l) {
+    rows.push_back(batch.rows_of_layer(l));
+    fits = fits && rows[l] <= reserved_rows[l];
+  }
+  if (fits) return;
+  for (size_t& count : rows) count += count / 8;
+  reserve(std::move(rows));
 }
 
 uint64_t Model::workspace_bytes() const { return parts_->workspace.bytes() + parts_->sparse_input.bytes(); }
 
 void Model::Parts::forward(const Step& step, const ModelInput& input) {
-  CGCN_CHECK(step.batch.inputs.size() <= reserved_rows, "reserve() was for {} rows, the batch has {}", reserved_rows,
-             step.batch.inputs.size());
+  reserve_for(step.batch);
   CGCN_CHECK(layers.size() == 1 || step.batch.blocks.size() == 1 || step.batch.blocks.size() == layers.size() - 1);
+  const Remainder* remainder = layers.size() > 1 ? step.batch.remainder(2) : nullptr;
+  CGCN_CHECK(remainder == nullptr || input.history != nullptr);
+  if (remainder != nullptr && remainder->of_mean.rows > 0 && step.dropout > 0) {
+    run_layers(Step{step.batch, step.seed, 0}, input, Terms::kOnly);
+    run_layers(step, input, Terms::kKept);
+  } else {
+    run_layers(step, input, remainder != nullptr ? Terms::kRenewed : Terms::kKept);
+  }
+}
+
+void Model::Parts::run_layers(const Step& step, const ModelInput& input, Terms terms) {
   // H_l lies where layer l + 1 wants it: in that layer's memory where it projects first, else in one of two buffers.
   const auto embedding_of = [&](uint32_t number) {
     const Layer& layer = layers[number - 1];
@@ -116,7 +157,10 @@ void Model::Parts::forward(const Step& step, const ModelInput& input) {
   }
   for (uint32_t number = 2; number <= layers.size(); ++number) {
     const Matrix next = embedding_of(number);
-    forward_convolution(layers[number - 1], step, memory[number - 1], shared, previous, next);
+    if (terms != Terms::kKept) input.history->advance(step.batch, number, previous);
+    if (terms == Terms::kOnly && layers[number - 1].last) return;
+    const ConstMatrix term = step.batch.remainders.empty() ? ConstMatrix() : input.history->term(step.batch, number);
+    forward_convolution(layers[number - 1], step, memory[number - 1], shared, previous, term, next);
     previous = next;
   }
 }

@@ -21,11 +21,14 @@
 
 namespace cgcn {
 
+class EmbeddingHistory;
+
 // The layout's arrays, all in the same row order: Batch::inputs are rows of these.
 struct ModelInput {
   const FeatureMatrix& x;           // may be empty (no rows) in the plain form, which does not use it
   const FeatureMatrix& aggregated;  // N(A)·X; sparse where X is sparse or the identity
   const Labels& labels;
+  EmbeddingHistory* history = nullptr;  // for batches with remainders; a step brings it up to date
 };
 
 struct StepResult {
@@ -60,7 +63,8 @@ class Model {
   TouchedRows touched_rows(size_t parameter) const;  // by the last compute_gradients
   uint64_t num_weights() const;                      // without padding
 
-  // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it.
+  // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it. A batch
+  // that is larger than any before makes it grow.
   void reserve(const BatchLimits& limits);
   uint64_t workspace_bytes() const;
   // One forward and backward pass; overwrites gradients(). The dropout masks are a function of the seed and of the

@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/threads.h"
+#include "graph/normalised_rows.h"
 #include "kernels/spmm.h"
 #include "partition/partition.h"
 
@@ -20,45 +21,6 @@ namespace {
 constexpr size_t kChunkBytes = size_t{64} << 20;  // of the product, computed before they are written
 constexpr uint64_t kMappedLeast = uint64_t{512} << 20;
 constexpr size_t kRowBlock = 256;
-
-// The rows of N(A), one at a time.
-class NormalisedRows {
- public:
-  NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation)
-      : graph_(graph), normalisation_(normalisation), scales_(graph.num_nodes()) {
-    parallel_blocks(scales_.size(), 4096, [&](size_t begin, size_t end) {
-      for (size_t v = begin; v < end; ++v)
-        scales_[v] = normalisation_.scale(weighted_degree(graph_, static_cast<NodeId>(v)));
-    });
-  }
-
-  uint64_t max_length(NodeId v) const { return graph_.degree(v) + (normalisation_.has_diagonal() ? 1 : 0); }
-
-  // Calls use(column, value) for the entries of row v, columns rising.
-  template <class Use>
-  void for_each(NodeId v, Use&& use) const {
-    const float scale = scales_[v];
-    bool diagonal_due = normalisation_.has_diagonal();
-    for (EdgeOffset e = graph_.offsets()[v]; e < graph_.offsets()[size_t{v} + 1]; ++e) {
-      const NodeId u = graph_.targets()[e];
-      const float weight = graph_.weighted() ? graph_.weights()[e] : 1.0f;
-      if (diagonal_due && u >= v) {
-        if (u > v) use(v, normalisation_.diagonal(scale, 0));
-        diagonal_due = false;
-      }
-      if (u == v)
-        use(v, normalisation_.diagonal(scale, weight));
-      else
-        use(u, normalisation_.scales_columns() ? weight * (scale * scales_[u]) : scale * weight);
-    }
-    if (diagonal_due) use(v, normalisation_.diagonal(scale, 0));
-  }
-
- private:
-  const CsrGraph& graph_;
-  const Normalisation& normalisation_;
-  Buffer<float> scales_;
-};
 
 class Aggregator {
  public:
@@ -107,19 +69,10 @@ class Aggregator {
   }
 
   void sum_rows(kernels::RowRange rows, float* out) const {
-    std::vector<uint64_t> offsets{0};
-    std::vector<uint32_t> columns;
-    std::vector<float> values;
-    for (size_t v = rows.begin; v < rows.end; ++v) {
-      rows_.for_each(static_cast<NodeId>(v), [&](NodeId u, float value) {
-        columns.push_back(u);
-        values.push_back(value);
-      });
-      offsets.push_back(columns.size());
-    }
-    const SparseView matrix{static_cast<uint32_t>(rows.size()), n_, offsets.data(), columns.data(), values.data()};
+    NormalisedRows::Block block;
+    rows_.fill(rows.begin, rows.end, block);
     const size_t width = features_.columns();
-    kernels::aggregate(matrix, {features_.dense32().data(), n_, width}, {0, rows.size()}, {}, {},
+    kernels::aggregate(block.view, {features_.dense32().data(), n_, width}, {0, rows.size()}, {}, {},
                        {out, rows.size(), width});
   }
 

@@ -95,19 +95,20 @@ int wait_for(pid_t child, rusage& usage) {
   }
 }
 
-constexpr const char* kOtherWays = "fewer parts, another --partition-seed, --method metis-recursive or --method random";
+constexpr const char* kOtherWays =
+    "fewer parts, another --partition-seed, --partitioner metis-recursive or --partitioner random";
 
 void check_outcome(int status, int32_t return_code, uint64_t peak_rss) {
   const std::string memory = format_bytes(peak_rss);
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGKILL)
       throw Error(fmt::format("METIS was killed at {} of memory; most likely there is no more", memory), {},
-                  "a machine with more memory, or --method random");
+                  "a machine with more memory, or --partitioner random");
     throw Error(fmt::format("METIS crashed ({})", strsignal(WTERMSIG(status))), {}, kOtherWays);
   }
   if (return_code == METIS_ERROR_MEMORY)
     throw Error(fmt::format("METIS could not get the memory it needs (it had {})", memory), {},
-                "a machine with more memory, or --method random");
+                "a machine with more memory, or --partitioner random");
   if (return_code != METIS_OK || WEXITSTATUS(status) != 0)
     throw Error(fmt::format("METIS failed (return code {})", return_code), {}, kOtherWays);
 }
@@ -120,7 +121,7 @@ void check_metis_size(uint64_t nodes, uint64_t entries) {
         fmt::format("the graph is too large for METIS: {} nodes and {} adjacency entries, and it counts to {} with "
                     "the 32-bit indices that it is built with",
                     format_count(nodes), format_count(entries), format_count(kMetisLimit)),
-        {}, "--method random, or a partition made elsewhere with --from FILE");
+        {}, "--partitioner random, or a partition made elsewhere with --from FILE");
 }
 
 MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options) {

@@ -25,7 +25,7 @@ json describe(const PartitionOptions& options, uint32_t parts, const std::string
   OptionList list;
   named.list_options(list);
   const json all = list.to_json();
-  json kept = {{"method", all.at("method")}, {"transductive", all.at("transductive")}};
+  json kept = {{"method", all.at("partitioner")}, {"transductive", all.at("transductive")}};
   if (options.method == PartitionMethod::kFile) {
     kept["clusters"] = file_digest;
     return kept;
@@ -56,11 +56,12 @@ json describe_source(const Store& store) {
 
 void check_options(const PartitionOptions& options) {
   if (options.method == PartitionMethod::kFile && options.from.empty())
-    throw Error("needs the file with the clusters", "--method file", "--from FILE");
+    throw Error("needs the file with the clusters", "--partitioner file", "--from FILE");
   if (options.method != PartitionMethod::kFile && !options.from.empty())
-    throw Error("takes the clusters from a file, which is --method file", "--from");
+    throw Error("takes the clusters from a file, which is --partitioner file", "--from");
   if (options.method == PartitionMethod::kMetisRecursive && options.objective == PartitionObjective::kVolume)
-    throw Error("is not something that METIS's recursive method can minimise", "--objective volume", "--method metis");
+    throw Error("is not something that METIS's recursive method can minimise", "--objective volume",
+                "--partitioner metis");
   if (options.name.find('/') != std::string::npos || options.name.starts_with('.'))
     throw Error("is a plain name, without '/' and not beginning with a dot", "--partition-name");
 }
@@ -101,7 +102,7 @@ void check_disk_space(const Store& store) {
 void PartitionOptions::list_options(OptionList& list) {
   list.begin_group("Partition");
   list.add("parts", &parts, "clusters p; 0: one for about a thousand nodes").range(0, 4e9).value("P");
-  list.add_choice("method", &method,
+  list.add_choice("partitioner", &method,
                   {{"metis", PartitionMethod::kMetis},
                    {"metis-recursive", PartitionMethod::kMetisRecursive},
                    {"random", PartitionMethod::kRandom},

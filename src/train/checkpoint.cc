@@ -9,13 +9,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelShape, input_columns, sparse_input, num_
 
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr const char* kMetadataKey = "clustergcn";
 
 std::vector<uint64_t> shape_of(const Parameter& parameter) {
   if (parameter.rows == 1) return {parameter.columns};
   return {parameter.rows, parameter.columns};
 }
+
+std::string history_name(uint32_t layer) { return fmt::format("layer{}.history", layer); }
 
 template <class T>
 std::span<T> part_of(std::span<T> flat, const Parameter& parameter) {
@@ -81,7 +83,7 @@ SavedModel load_model(const fs::path& file) {
   return saved;
 }
 
-void save_optimiser(const fs::path& file, const Model& model, const Adam& adam) {
+void save_optimiser(const fs::path& file, const Model& model, const Adam& adam, const EmbeddingHistory* history) {
   SafetensorsWriter writer;
   const uint64_t steps = adam.steps();
   writer.add<uint64_t>("steps", {1}, {&steps, 1});
@@ -89,10 +91,12 @@ void save_optimiser(const fs::path& file, const Model& model, const Adam& adam) 
     writer.add<float>(parameter.name + ".mean", shape_of(parameter), part_of(adam.first_moments(), parameter));
     writer.add<float>(parameter.name + ".square", shape_of(parameter), part_of(adam.second_moments(), parameter));
   }
+  for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
+    writer.add<float>(history_name(l), {history->num_nodes(), model.layer_width(l)}, history->values(l));
   writer.write(file);
 }
 
-void load_optimiser(const fs::path& file, const Model& model, Adam& adam) {
+void load_optimiser(const fs::path& file, const Model& model, Adam& adam, EmbeddingHistory* history) {
   const SafetensorsFile tensors(file);
   uint64_t steps = 0;
   tensors.copy<uint64_t>("steps", {&steps, 1});
@@ -101,6 +105,8 @@ void load_optimiser(const fs::path& file, const Model& model, Adam& adam) {
     tensors.copy<float>(parameter.name + ".mean", part_of(adam.first_moments(), parameter));
     tensors.copy<float>(parameter.name + ".square", part_of(adam.second_moments(), parameter));
   }
+  for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
+    tensors.copy<float>(history_name(l), history->values(l));
 }
 
 fs::path last_checkpoint(const fs::path& run) { return run / "last.safetensors"; }

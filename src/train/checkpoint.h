@@ -1,7 +1,8 @@
 // A model and its training in files that are whole at every moment.
 //
 //   last.safetensors             weights; in its metadata all options, the shape, the state, and what it was trained on
-//   optimiser-STEP.safetensors   Adam's moments of the same step; named in last.safetensors
+//   optimiser-STEP.safetensors   Adam's moments of the same step, and the history of embeddings where the method keeps
+//                                one; named in last.safetensors
 //   best.safetensors             the weights that did best on validation, the same way
 //
 // The moments are written first, under a name of their own; last.safetensors, which names them, is then renamed into
@@ -12,6 +13,7 @@
 #include <optional>
 
 #include "nn/adam.h"
+#include "nn/history.h"
 #include "nn/model.h"
 #include "train/run_options.h"
 #include "train/standardise.h"
@@ -56,8 +58,9 @@ void save_model(const fs::path& file, RunOptions options, const Model& model, st
                 const std::string& optimiser_file);
 SavedModel load_model(const fs::path& file);
 
-void save_optimiser(const fs::path& file, const Model& model, const Adam& adam);
-void load_optimiser(const fs::path& file, const Model& model, Adam& adam);
+// With the history of embeddings where the method keeps one; null: none.
+void save_optimiser(const fs::path& file, const Model& model, const Adam& adam, const EmbeddingHistory* history);
+void load_optimiser(const fs::path& file, const Model& model, Adam& adam, EmbeddingHistory* history);
 
 fs::path last_checkpoint(const fs::path& run);
 fs::path best_checkpoint(const fs::path& run);

@@ -19,47 +19,8 @@ using kernels::RowRange;
 
 constexpr size_t kBlock = 256;    // rows a task
 constexpr size_t kSlabUnit = 16;  // columns: a cache line
-constexpr size_t kDegreeBlock = 4096;
 
 }  // namespace
-
-NormalisedRows::NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation)
-    : graph_(graph), normalisation_(normalisation), scales_(graph.num_nodes()) {
-  parallel_blocks(graph.num_nodes(), kDegreeBlock, [&](size_t begin, size_t end) {
-    for (size_t v = begin; v < end; ++v)
-      scales_[v] = normalisation_.scale(weighted_degree(graph_, static_cast<NodeId>(v)));
-  });
-}
-
-void NormalisedRows::fill(RowRange range, Block& block) const {
-  block.offsets.assign(1, 0);
-  block.columns.clear();
-  block.values.clear();
-  for (size_t row = range.begin; row < range.end; ++row) {
-    const auto v = static_cast<NodeId>(row);
-    const std::span<const NodeId> neighbours = graph_.neighbours(v);
-    const float* weights = graph_.weighted() ? graph_.neighbour_weights(v).data() : nullptr;
-    const float scale = scales_[v];
-    float self_weight = 0;
-    for (size_t i = 0; i < neighbours.size(); ++i) {
-      const NodeId u = neighbours[i];
-      const float weight = weights != nullptr ? weights[i] : 1;
-      if (u == v) {
-        self_weight = weight;
-        continue;
-      }
-      block.columns.push_back(u);
-      block.values.push_back(normalisation_.scales_columns() ? scale * weight * scales_[u] : scale * weight);
-    }
-    if (normalisation_.has_diagonal() || self_weight != 0) {
-      block.columns.push_back(v);
-      block.values.push_back(normalisation_.diagonal(scale, self_weight));
-    }
-    block.offsets.push_back(block.columns.size());
-  }
-  block.view = {static_cast<uint32_t>(range.size()), graph_.num_nodes(), block.offsets.data(), block.columns.data(),
-                block.values.data()};
-}
 
 Inference::Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress)
     : model_(model),
@@ -133,7 +94,7 @@ SlabMatrix Inference::run_layer(uint32_t layer, SlabMatrix own) const {
       aggregated.read_rows(range, gathered.data());
     } else {
       NormalisedRows::Block block;
-      rows_.fill(range, block);
+      rows_.fill(range.begin, range.end, block);
       kernels::aggregate(block.view, own.matrix(), {0, range.size()}, {}, {},
                          Matrix(gathered.data(), range.size(), own.columns()));
     }
@@ -167,7 +128,7 @@ SlabMatrix Inference::run_projected_layer(uint32_t layer, SlabMatrix own) const 
       aggregated.read_rows(range, gathered.data());
     } else {
       NormalisedRows::Block block;
-      rows_.fill(range, block);
+      rows_.fill(range.begin, range.end, block);
       kernels::aggregate(block.view, projected.matrix(), {0, range.size()}, {}, {},
                          Matrix(gathered.data(), range.size(), width));
     }
@@ -188,7 +149,7 @@ SlabMatrix Inference::aggregate_slabs(const SlabMatrix& source) const {
     const ConstMatrix from = source.read_slab(slab, loaded);
     for_each_block("Aggregating", [&](RowRange range) {
       NormalisedRows::Block block;
-      rows_.fill(range, block);
+      rows_.fill(range.begin, range.end, block);
       Buffer<float> sums(range.size() * from.columns);
       kernels::aggregate(block.view, from, {0, range.size()}, {}, {}, Matrix(sums.data(), range.size(), from.columns));
       out.write_slab_rows(slab, range, sums.data());

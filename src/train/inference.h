@@ -7,34 +7,12 @@
 // Rows are worked on in blocks of a fixed size, so that neither the budget nor the number of threads changes a bit.
 #pragma once
 
-#include <vector>
-
 #include "graph/features.h"
-#include "graph/normalisation.h"
+#include "graph/normalised_rows.h"
 #include "nn/model.h"
 #include "train/slab_matrix.h"
 
 namespace cgcn {
-
-// Rows of N(A), made a block at a time: the matrix itself would take as much memory as the graph.
-class NormalisedRows {
- public:
-  NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation);
-
-  struct Block {
-    std::vector<uint64_t> offsets;
-    std::vector<uint32_t> columns;
-    std::vector<float> values;
-    SparseView view;
-  };
-  // The rows of `range` into block.view; its columns are the graph's nodes.
-  void fill(kernels::RowRange range, Block& block) const;
-
- private:
-  const CsrGraph& graph_;
-  Normalisation normalisation_;
-  Buffer<float> scales_;
-};
 
 struct InferenceInput {
   const CsrGraph& graph;

@@ -32,6 +32,7 @@ void set_all(const toml::table& table, const fs::path& file, OptionList& options
 
 void RunOptions::list_options(OptionList& list) {
   partition.list_options(list);
+  method.list_options(list);
   model.list_options(list);
   train.list_options(list);
   adam.list_options(list);

@@ -1,10 +1,11 @@
-// All that can be said about a run, in one list: partition, model, optimiser, training, evaluation.
+// All that can be said about a run, in one list: partition, method, model, optimiser, training, evaluation.
 //
 // Later sources win: defaults, then a recipe, then a TOML file, then the command line.
 #pragma once
 
 #include <string>
 
+#include "batch/methods.h"
 #include "common/file.h"
 #include "nn/adam.h"
 #include "partition/partition.h"
@@ -14,6 +15,7 @@ namespace cgcn {
 
 struct RunOptions {
   PartitionOptions partition;
+  MethodOptions method;
   ModelOptions model;
   AdamOptions adam;
   TrainOptions train;

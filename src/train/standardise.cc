@@ -70,7 +70,7 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
   const NormalisedRows rows(data.graph, normalisation);
   parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
     NormalisedRows::Block block;
-    rows.fill({begin, end}, block);
+    rows.fill(begin, end, block);
     kernels::aggregate(block.view, {x.data(), nodes, columns}, {0, end - begin}, {}, {},
                        {aggregated.data() + begin * columns, end - begin, columns});
   });

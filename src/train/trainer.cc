@@ -72,16 +72,18 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       options_(options),
       run_(std::move(run)),
       data_(store.dataset()),
-      layout_((require_trainable(data_), ensure_partition(store, options.partition).layout)),
+      layout_((require_trainable(data_), ensure_partition(store, options.method.partition(options.partition)).layout)),
       trained_on_{fs::absolute(store.path()).string(), data_.name, data_.content_hash, hash_partition(layout_),
                   data_.class_names},
       scaling_(options.train.standardise ? measure_columns(data_) : ColumnScaling()),
       training_(
           prepare(layout_.data, [&] { return aggregated_features(layout_, options.model.first_normalisation()); })),
-      batches_(layout_, batch_options(options, layout_.num_clusters())),
+      batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
+                                 options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
       adam_(options.adam, model_) {
-  model_.reserve(batches_.limits());
+  model_.reserve(batches_->limits());
+  if (batches_->has_remainders()) history_.emplace(model_, layout_.data.num_nodes());
   std::error_code problem;
   const bool resumes = fs::exists(last_checkpoint(run_.path()), problem);
   if (resumes) resume_from_checkpoint();
@@ -112,7 +114,7 @@ void Trainer::resume_from_checkpoint() {
   if (saved.model->values().size() != model_.values().size())
     refuse("the model's options have changed", run_.config_file().string());
   std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
-  load_optimiser(run_.path() / saved.optimiser_file, model_, adam_);
+  load_optimiser(run_.path() / saved.optimiser_file, model_, adam_, history());
   state_ = saved.state;
   seconds_before_ = state_.total_seconds;
   run_.drop_metrics_from(state_.epoch + 1);
@@ -124,11 +126,11 @@ PreparedFeatures Trainer::prepare(const Dataset& data, const std::function<Featu
 }
 
 TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_epoch) {
-  const uint32_t epochs = options_.train.epochs, batches = batches_.batches_per_epoch();
+  const uint32_t epochs = options_.train.epochs, batches = batches_->batches_per_epoch();
   if (state_.epoch < epochs && !out_of_patience()) {
     const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;
     Progress progress(done > 0 ? "Training on" : "Training", uint64_t{epochs} * batches - done, "steps");
-    BatchQueue queue(batches_, state_.epoch, epochs, state_.batch);
+    BatchQueue queue(*batches_, state_.epoch, epochs, state_.batch);
     while (state_.epoch < epochs && !out_of_patience()) {
       run_steps(queue, progress);
       const EpochRecord record = end_epoch();
@@ -147,7 +149,7 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
 
 void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
   const double learning_rate = options_.train.learning_rate_at(state_.epoch);
-  while (state_.batch < batches_.batches_per_epoch()) {
+  while (state_.batch < batches_->batches_per_epoch()) {
     const Timer timer;
     take_step(queue.next(), learning_rate);
     state_.epoch_seconds += timer.seconds();
@@ -160,8 +162,8 @@ void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
 
 void Trainer::take_step(const Batch& batch, double learning_rate) {
   CGCN_CHECK(batch.epoch == state_.epoch && batch.index == state_.batch);
-  const StepResult result =
-      model_.compute_gradients(batch, {training_.x, training_.aggregated, layout_.data.labels}, options_.train.seed);
+  const StepResult result = model_.compute_gradients(
+      batch, {training_.x, training_.aggregated, layout_.data.labels, history()}, options_.train.seed);
   const double norm = gradient_norm(model_);
   if (!std::isfinite(result.loss) || !std::isfinite(norm)) fail_not_finite(result.loss, norm);
   const double clip = options_.train.clip;
@@ -252,7 +254,7 @@ void Trainer::save() {
   state_.total_seconds = seconds_before_ + session_.seconds();
   save_best();
   const std::string optimiser = fmt::format("optimiser-{}.safetensors", state_.step);
-  save_optimiser(run_.path() / optimiser, model_, adam_);
+  save_optimiser(run_.path() / optimiser, model_, adam_, history());
   save_model(last_checkpoint(run_.path()), options_, model_, model_.values(), scaling_, trained_on_, state_, optimiser);
   remove_other_optimisers(run_.path(), optimiser);
   since_save_.restart();

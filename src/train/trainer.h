@@ -1,4 +1,5 @@
-// The training loop (Algorithm 1): batches of clusters, gradients, Adam; validation, checkpoints, early stopping.
+// The training loop (Algorithm 1): batches of clusters or of another method, gradients, Adam; validation, checkpoints,
+// early stopping.
 //
 // What happens is a function of the options, the store and the seed alone: neither the number of threads, nor the time
 // at which checkpoints are taken, nor stopping and resuming changes a bit of the weights.
@@ -8,7 +9,6 @@
 #include <optional>
 
 #include "batch/batch_queue.h"
-#include "batch/cluster_batches.h"
 #include "common/progress.h"
 #include "nn/adam.h"
 #include "train/checkpoint.h"
@@ -49,11 +49,12 @@ class Trainer {
   // Calls after every epoch. Throws Interrupted where the user stopped it, after having saved.
   TrainingSummary run(const std::function<void(const EpochRecord&)>& on_epoch = {});
 
-  uint32_t batches_per_epoch() const { return batches_.batches_per_epoch(); }
+  uint32_t batches_per_epoch() const { return batches_->batches_per_epoch(); }
   const TrainingState& state() const { return state_; }
   const RunDirectory& directory() const { return run_; }
 
  private:
+  EmbeddingHistory* history() { return history_ ? &*history_ : nullptr; }
   PreparedFeatures prepare(const Dataset& data, const std::function<FeatureMatrix()>& aggregate) const;
   void describe_run();
   void resume_from_checkpoint();
@@ -79,9 +80,10 @@ class Trainer {
   PreparedFeatures training_;
   std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
   std::optional<BlockEvaluator> blocks_;   // likewise
-  ClusterBatches batches_;
+  std::unique_ptr<BatchSource> batches_;
   Model model_;
   Adam adam_;
+  std::optional<EmbeddingHistory> history_;  // where the method keeps one
   TrainingState state_;
   Buffer<float> best_values_;  // not yet in best.safetensors; empty: it is up to date
   TrainingState best_state_;

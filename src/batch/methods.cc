@@ -1,0 +1,109 @@
+#include "batch/methods.h"
+
+#include <charconv>
+#include <stdexcept>
+
+#include "batch/sampled_batches.h"
+
+namespace cgcn {
+namespace {
+
+// "10,25". Throws std::invalid_argument.
+std::vector<uint32_t> parse_fanouts(const std::string& text) {
+  std::vector<uint32_t> numbers;
+  const char *at = text.data(), *end = at + text.size();
+  while (true) {
+    uint32_t number = 0;
+    const auto [after, problem] = std::from_chars(at, end, number);
+    if (problem != std::errc() || (after != end && *after != ','))
+      throw std::invalid_argument("is auto, or whole numbers with commas between, such as 10,25");
+    numbers.push_back(number);
+    if (after == end) return numbers;
+    at = after + 1;
+  }
+}
+
+// All nodes and links, one step an epoch: the same batch every time, made once.
+class WholeGraph final : public BatchSource {
+ public:
+  WholeGraph(const ClusterLayout& layout, ClusterBatchOptions options)
+      : batches_(layout, (options.clusters_per_batch = layout.num_clusters(), options)),
+        whole_(batches_.make_storage()) {
+    batches_.prepare(0, 0, *whole_);
+  }
+  uint32_t batches_per_epoch() const override { return 1; }
+  BatchLimits limits() const override { return batches_.limits(); }
+  std::unique_ptr<BatchStorage> make_storage() const override { return std::make_unique<BatchStorage>(); }
+  void prepare(uint32_t epoch, uint32_t, BatchStorage& storage) const override {
+    storage.batch = whole_->batch;
+    storage.batch.epoch = epoch;
+  }
+
+ private:
+  ClusterBatches batches_;
+  std::unique_ptr<BatchStorage> whole_;
+};
+
+std::unique_ptr<LayerSampler> make_sampler(const MethodOptions& options, const ClusterLayout& layout,
+                                           const Normalisation& normalisation, uint32_t layers) {
+  const CsrGraph& graph = layout.data.graph;
+  if (options.method == Method::kFastGcn)
+    return std::make_unique<ImportanceSampler>(graph, normalisation, options.layer_nodes, options.importance);
+  NeighbourSamplerOptions neighbours{.fanouts = options.fanouts(), .layers = layers};
+  neighbours.replacement = options.method == Method::kGraphSage;
+  if (options.method == Method::kVrGcn) neighbours.control = options.control;
+  return std::make_unique<NeighbourSampler>(graph, normalisation, std::move(neighbours));
+}
+
+}  // namespace
+
+void MethodOptions::list_options(OptionList& list) {
+  list.begin_group("Method");
+  list.add_choice("method", &method,
+                  {{"cluster", Method::kCluster},
+                   {"full-batch", Method::kFullBatch},
+                   {"sgd", Method::kSgd},
+                   {"graphsage", Method::kGraphSage},
+                   {"fastgcn", Method::kFastGcn},
+                   {"vrgcn", Method::kVrGcn}},
+                  "what a step trains on: clusters, the whole graph, or nodes with all or sampled neighbours");
+  list.add("batch-nodes", &targets, "sgd, graphsage, fastgcn, vrgcn: training nodes in a batch").range(1, 4e9);
+  list.add("fanout", &fanout,
+           "graphsage, vrgcn: neighbours sampled of a node, from the last layer down, the last number for all deeper "
+           "ones, 0 for all neighbours; auto: 10,25 and 2")
+      .value("S,…")
+      .shape([](const std::string& text) {
+        if (text != "auto") parse_fanouts(text);
+      });
+  list.add("layer-nodes", &layer_nodes, "fastgcn: nodes sampled for a layer; 0: all").range(0, 4e9);
+  list.add_choice("importance", &importance, {{"squared", Importance::kSquared}, {"norm", Importance::kNorm}},
+                  "fastgcn: a node is drawn by its column's squared norm, or by the norm as in the released code");
+  list.add_choice("control-variate", &control, {{"cv", ControlVariate::kCv}, {"cvd", ControlVariate::kCvd}},
+                  "vrgcn: plain, or with the noise of dropout apart");
+}
+
+std::vector<uint32_t> MethodOptions::fanouts() const {
+  if (method == Method::kSgd) return {0};
+  if (fanout != "auto") return parse_fanouts(fanout);
+  if (method == Method::kVrGcn) return {2};
+  return {10, 25};
+}
+
+PartitionOptions MethodOptions::partition(const PartitionOptions& asked) const {
+  if (uses_clusters()) return asked;
+  PartitionOptions one;
+  one.parts = 1;
+  one.transductive = asked.transductive;
+  return one;
+}
+
+std::unique_ptr<BatchSource> make_batch_source(const MethodOptions& options, const ClusterLayout& layout,
+                                               const ClusterBatchOptions& clusters, uint32_t layers) {
+  if (options.method == Method::kCluster) return std::make_unique<ClusterBatches>(layout, clusters);
+  if (options.method == Method::kFullBatch) return std::make_unique<WholeGraph>(layout, clusters);
+  return std::make_unique<SampledBatches>(
+      layout.data, make_sampler(options, layout, clusters.normalisation, layers),
+      SampledBatchOptions{.layers = layers, .targets = options.targets, .seed = clusters.seed});
+}
+
+}  // namespace cgcn

@@ -1,0 +1,37 @@
+// The methods of the paper's comparison, as batches of the same form: one place where a name becomes a batch source.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "batch/cluster_batches.h"
+#include "batch/importance_sampler.h"
+#include "batch/neighbour_sampler.h"
+#include "common/options.h"
+
+namespace cgcn {
+
+enum class Method { kCluster, kFullBatch, kSgd, kGraphSage, kFastGcn, kVrGcn };
+
+struct MethodOptions {
+  Method method = Method::kCluster;
+  uint32_t targets = 512;       // training nodes in a batch, where it is made of nodes
+  std::string fanout = "auto";  // numbers, from the last layer down; auto: see fanouts()
+  uint32_t layer_nodes = 400;   // FastGCN's t
+  Importance importance = Importance::kSquared;
+  ControlVariate control = ControlVariate::kCvd;  // VR-GCN's
+
+  void list_options(OptionList& list);
+
+  std::vector<uint32_t> fanouts() const;  // 10, 25 for GraphSAGE and 2 for VR-GCN where nothing is said
+  bool uses_clusters() const { return method == Method::kCluster; }
+  // The partition to train on: what was asked for, or the same nodes as one cluster where there is no use for clusters.
+  PartitionOptions partition(const PartitionOptions& asked) const;
+};
+
+// `clusters` holds what all methods share: the normalisation and the seed. layers: L of the network.
+std::unique_ptr<BatchSource> make_batch_source(const MethodOptions& options, const ClusterLayout& layout,
+                                               const ClusterBatchOptions& clusters, uint32_t layers);
+
+}  // namespace cgcn

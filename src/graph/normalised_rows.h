@@ -1,0 +1,61 @@
+// Rows of N(A), made when they are needed: the matrix itself would take as much memory as the graph.
+#pragma once
+
+#include <vector>
+
+#include "common/buffer.h"
+#include "common/sparse_view.h"
+#include "graph/normalisation.h"
+
+namespace cgcn {
+
+class NormalisedRows {
+ public:
+  NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation);
+
+  const CsrGraph& graph() const { return graph_; }
+  bool has_diagonal() const { return normalisation_.has_diagonal(); }
+  uint64_t max_length(NodeId v) const { return graph_.degree(v) + (has_diagonal() ? 1 : 0); }
+  uint64_t bytes() const { return scales_.size() * sizeof(float); }
+
+  // N_vu from a_vu; on the diagonal from a_vv, which is 0 where v has no loop.
+  float value(NodeId v, NodeId u, float weight) const {
+    if (u == v) return normalisation_.diagonal(scales_[v], weight);
+    return normalisation_.scales_columns() ? weight * (scales_[v] * scales_[u]) : scales_[v] * weight;
+  }
+  // The value of the link that is entry e of the graph, in row v.
+  float value_at(NodeId v, EdgeOffset e) const {
+    return value(v, graph_.targets()[e], graph_.weighted() ? graph_.weights()[e] : 1.0f);
+  }
+
+  // Calls use(column, value) for the entries of row v, columns rising.
+  template <class Use>
+  void for_each(NodeId v, Use&& use) const {
+    bool diagonal_due = has_diagonal();
+    for (EdgeOffset e = graph_.offsets()[v]; e < graph_.offsets()[size_t{v} + 1]; ++e) {
+      const NodeId u = graph_.targets()[e];
+      if (diagonal_due && u >= v) {
+        if (u > v) use(v, value(v, v, 0));
+        diagonal_due = false;
+      }
+      use(u, value_at(v, e));
+    }
+    if (diagonal_due) use(v, value(v, v, 0));
+  }
+
+  struct Block {
+    std::vector<uint64_t> offsets;
+    std::vector<uint32_t> columns;
+    std::vector<float> values;
+    SparseView view;
+  };
+  // Rows begin … end into block.view; its columns are the graph's nodes.
+  void fill(size_t begin, size_t end, Block& block) const;
+
+ private:
+  CsrGraph graph_;
+  Normalisation normalisation_;
+  Buffer<float> scales_;
+};
+
+}  // namespace cgcn

@@ -1,0 +1,181 @@
+// The compared methods in training: their gradients where nothing is left out, VR-GCN's history, and for each of them
+// the same bits for any number of threads and after every stop.
+#include "batch/methods.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/threads.h"
+#include "generate/generate.h"
+#include "method_names.h"
+#include "support.h"
+#include "train/trainer.h"
+
+namespace cgcn {
+namespace {
+
+class MethodsTest : public testing::TestWithParam<Method> {
+ protected:
+  MethodsTest() {
+    log::set_level(log::Level::kQuiet);
+    GenerateOptions generate;
+    generate.nodes = 400;
+    generate_store(folder_ / "store", generate, StagedDirectory::Existing::kRefuse);
+    options_.model.layers = 3;
+    options_.model.hidden = 16;
+    options_.model.dropout = 0;
+    options_.method.method = GetParam();
+    options_.method.targets = 50;
+    options_.method.fanout = "2,3";
+    options_.method.layer_nodes = 40;
+    options_.train.epochs = 2;
+  }
+  ~MethodsTest() override {
+    clear_interrupt();
+    set_thread_count(0);
+    log::set_level(log::Level::kNormal);
+  }
+
+  void train(const std::string& run) {
+    const Store store(folder_ / "store");
+    Trainer(store, options_, RunDirectory::create(folder_ / run, "test")).run();
+  }
+  std::vector<float> weights(const std::string& run) {
+    const SavedModel saved = load_model(last_checkpoint(folder_ / run));
+    return {saved.model->values().begin(), saved.model->values().end()};
+  }
+
+  test::TemporaryFolder folder_;
+  RunOptions options_;
+};
+
+// What a step of a model needs, on all nodes of the store.
+struct Problem {
+  ClusterLayout layout;
+  FeatureMatrix aggregated;
+  Model model;
+
+  Problem(const fs::path& store, const RunOptions& options)
+      : layout(ensure_partition(Store(store), options.method.partition(options.partition)).layout),
+        aggregated(aggregated_features(layout, options.model.first_normalisation())),
+        model(options.model,
+              {layout.data.features.columns(), !layout.data.features.is_dense(), layout.data.labels.num_classes(),
+               layout.data.labels.multi_label()},
+              5) {}
+  ModelInput input(EmbeddingHistory* history = nullptr) {
+    return {layout.data.features, aggregated, layout.data.labels, history};
+  }
+  std::unique_ptr<BatchSource> source(const RunOptions& options) {
+    return make_batch_source(options.method, layout, {.normalisation = options.model.layer_normalisation()},
+                             options.model.layers);
+  }
+};
+
+TEST_P(MethodsTest, WithAllNeighboursTheGradientIsThatOfTheWholeGraph) {
+  options_.method.fanout = "0";
+  options_.method.layer_nodes = 0;
+  for (const NormalisationKind kind : {NormalisationKind::kMean, NormalisationKind::kSymmetric}) {
+    for (const Convolution convolution : {Convolution::kConcat, Convolution::kPlain}) {
+      options_.model.normalisation = kind;
+      options_.model.convolution = convolution;
+      Problem problem(folder_ / "store", options_);
+      EmbeddingHistory history(problem.model, problem.layout.data.num_nodes());
+      const auto source = problem.source(options_);
+      const auto storage = source->make_storage();
+      source->prepare(0, 1 % source->batches_per_epoch(), *storage);
+      problem.model.compute_gradients(storage->batch, problem.input(&history), 1);
+      const std::vector<float> found(problem.model.gradients().begin(), problem.model.gradients().end());
+
+      RunOptions whole = options_;
+      whole.method.method = Method::kFullBatch;
+      const auto whole_source = problem.source(whole);
+      const auto whole_storage = whole_source->make_storage();
+      whole_source->prepare(0, 0, *whole_storage);
+      std::vector<uint32_t> targets;  // the layout's rows are the whole batch's rows
+      for (const uint32_t r : storage->batch.loss_rows) targets.push_back(storage->batch.inputs[r]);
+      std::sort(targets.begin(), targets.end());
+      whole_storage->batch.loss_rows = targets;
+      problem.model.compute_gradients(whole_storage->batch, problem.input(), 1);
+      double difference = 0, norm = 0;
+      for (size_t i = 0; i < found.size(); ++i) {
+        difference += std::pow(found[i] - problem.model.gradients()[i], 2);
+        norm += std::pow(problem.model.gradients()[i], 2);
+      }
+      EXPECT_GT(norm, 0);
+      EXPECT_LT(std::sqrt(difference / norm), 3e-6);
+    }
+  }
+}
+
+TEST_P(MethodsTest, ThreadsDoNotChangeABit) {
+  options_.model.dropout = 0.2f;
+  set_thread_count(1);
+  train("one");
+  set_thread_count(3);
+  train("three");
+  EXPECT_EQ(weights("one"), weights("three"));
+}
+
+TEST_P(MethodsTest, AnInterruptedRunGoesOnBitForBit) {
+  options_.model.dropout = 0.2f;
+  train("whole");
+  const Store store(folder_ / "store");
+  { Trainer made(store, options_, RunDirectory::create(folder_ / "pieces", "test")); }
+  for (bool done = false; !done;) {  // stops after every step
+    Trainer trainer(store, options_, RunDirectory::reopen(folder_ / "pieces"));
+    if (trainer.state().epoch < 2 && trainer.state().batch < trainer.batches_per_epoch()) request_interrupt();
+    try {
+      trainer.run();
+      done = true;
+    } catch (const Interrupted&) {
+    }
+    clear_interrupt();
+  }
+  EXPECT_EQ(weights("whole"), weights("pieces"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MethodsTest, testing::ValuesIn(test::kOtherMethods),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+class HistoryTest : public MethodsTest {};
+
+// With the weights as they are, the history of layer 1 is exact after an epoch, which makes that of layer 2 exact after
+// the next, and so on.
+TEST_P(HistoryTest, BecomesExactWithFrozenWeights) {
+  options_.model.layers = 4;
+  options_.method.fanout = "1";
+  for (const ControlVariate control : {ControlVariate::kCv, ControlVariate::kCvd}) {
+    options_.method.control = control;
+    options_.model.dropout = control == ControlVariate::kCvd ? 0.3f : 0;  // μ knows no dropout
+    Problem problem(folder_ / "store", options_);
+    EmbeddingHistory history(problem.model, problem.layout.data.num_nodes());
+    const auto source = problem.source(options_);
+    const auto storage = source->make_storage();
+    const InferenceInput exact_input{problem.layout.data.graph, problem.layout.data.features, problem.aggregated};
+    const Inference exact(problem.model, exact_input, uint64_t{1} << 30, false);
+    for (uint32_t epoch = 0; epoch < 3; ++epoch) {
+      for (uint32_t index = 0; index < source->batches_per_epoch(); ++index) {
+        source->prepare(epoch, index, *storage);
+        problem.model.compute_gradients(storage->batch, problem.input(&history), 1);
+      }
+      for (uint32_t layer = 1; layer <= 3; ++layer) {
+        const SlabMatrix expected = exact.run(layer);
+        double worst = 0;
+        for (size_t i = 0; i < history.values(layer).size(); ++i)
+          worst = std::max(worst, std::abs(double{history.values(layer)[i]} - expected.matrix().data[i]));
+        if (layer <= epoch + 1)
+          EXPECT_LT(worst, 2e-4) << "epoch " << epoch << " layer " << layer;
+        else
+          EXPECT_GT(worst, 1e-2) << "epoch " << epoch << " layer " << layer;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(VrGcn, HistoryTest, testing::Values(Method::kVrGcn));
+
+}  // namespace
+}  // namespace cgcn
