@@ -51,9 +51,9 @@ struct PartitionCommand {
       const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
                                                                         : NormalisationKind::kMean};
       stages.begin("A·X, the partition's nodes");
-      aggregated_features(result.layout, normalisation);
+      aggregated_features(result.layout, normalisation, partition.memory);
       stages.begin("A·X, all nodes");
-      aggregated_features(opened, normalisation);
+      aggregated_features(opened, normalisation, partition.memory);
     }
     stages.begin("figures");
     const PartitionQuality quality = measure_quality(result.layout, clusters_per_batch, partition.seed);

@@ -87,8 +87,8 @@ const Template& template_of(ShapeName name) {
 Signal signal_of(const Shape& shape, float label_noise) {
   if (!shape.multi_label)
     return {.own = 1, .community = 0.5f, .above = 0.5f, .classes = 1.5f, .label_noise = label_noise};
-  if (shape.features == 0) return {.own = 0.5f, .community = 1, .above = 1, .hops = {0, 0, 1, 1, 1}};
-  return {.own = 3, .community = 0.4f, .above = 0.2f, .hops = {0.2f, 0.5f, 1, 2, 3}};
+  if (shape.features == 0) return {.own = 0.5f, .community = 1, .above = 1, .teacher_layers = 2, .bend = 0.5f};
+  return {.own = 3, .community = 0.4f, .above = 0.2f, .teacher_layers = 5, .bend = 3};
 }
 
 std::array<double, 3> parse_split(const std::string& text) {

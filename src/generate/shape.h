@@ -33,7 +33,8 @@ struct GenerateOptions {
 // What features tell and labels follow from, in units of the noise on each feature.
 struct Signal {
   float own = 0, community = 0, above = 0;  // spread of the hidden quantities: a node's part, its communities'
-  std::array<float, 5> hops{};              // several labels a node: weight in a score of the means over 0 … 4 hops
+  uint32_t teacher_layers = 0;              // several labels a node: hops that they follow from
+  float bend = 0;                           //   and how far from linear each hop is
   float classes = 0;                        // one class a node: length of the class's direction
   float label_noise = 0;                    // one class a node: share of nodes whose label is another's
 };

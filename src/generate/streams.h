@@ -18,6 +18,7 @@ enum class Stream : uint32_t {
   kFeatures,
   kTeacher,
   kLabelNoise,
+  kTeacherLayers,
 };
 
 inline Random stream(uint64_t seed, Stream which, uint32_t index = 0, uint32_t round = 0) {

@@ -1,7 +1,12 @@
-// T₀ is what a node's features show of the hidden quantities, T_k = D⁻¹A·T_{k-1}, each standardised. A label's score is
-// Σ_k c_k T_k·v_k with random v_k; the label is on for the nodes with the highest scores, as many as its frequency
-// says. The score is an exact function of the features of four hops: a network of L layers sees L of them, and where
-// links are cut it sees T₁ at most (the first layer's means are computed before clustering).
+// T₀ is what a node's features show of the hidden quantities. Each layer bends a random turn of the one before and
+// joins what a node has to the mean of what its neighbours have, both standardised:
+//
+//   B_k = σ(bend · T_{k-1}·R_k), σ(x) = x / √(1 + x²),  T_k = std(B_k) + std(D⁻¹A·B_k)
+//
+// A label's score is T_last·v for a random v; the label is on for the nodes with the highest scores, as many as its
+// frequency says. The score is an exact function of the features of as many hops as there are layers, and because of
+// the bends it cannot be had from fewer: a network of few layers sees less of it, and one whose links are cut less
+// again.
 #include "generate/teacher.h"
 
 #include <algorithm>
@@ -17,7 +22,6 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kRowBlock = 2048;
-constexpr size_t kHops = 4;
 constexpr double kLeastFrequency = 0.1, kFrequencyRange = 0.4;  // of a label among the nodes
 
 using HiddenRows = std::vector<HiddenRow>;
@@ -76,33 +80,65 @@ HiddenRows neighbour_means(const CsrGraph& graph, const HiddenRows& rows) {
   return means;
 }
 
+// σ(bend · rows·R) with R's columns random directions of length one.
+void turn_and_bend(HiddenRows& rows, float bend, Random random) {
+  std::array<HiddenRow, kHidden> directions;
+  for (HiddenRow& direction : directions) {
+    float square = 0;
+    for (float& x : direction) {
+      x = random.normal();
+      square += x * x;
+    }
+    for (float& x : direction) x *= bend / std::sqrt(square);
+  }
+  parallel_blocks(rows.size(), kRowBlock, [&](size_t begin, size_t end) {
+    for (size_t v = begin; v < end; ++v) {
+      const HiddenRow given = rows[v];
+      for (uint32_t j = 0; j < kHidden; ++j) {
+        float sum = 0;
+        for (uint32_t i = 0; i < kHidden; ++i) sum += directions[j][i] * given[i];
+        rows[v][j] = sum / std::sqrt(1 + sum * sum);
+      }
+    }
+  });
+}
+
+HiddenRows run_teacher(const Shape& shape, const CsrGraph& graph, const NodeFeatures& features, uint64_t seed,
+                       Progress& progress) {
+  HiddenRows rows = read_all(features, shape.nodes);
+  standardise(rows);
+  for (uint32_t layer = 0; layer < shape.signal.teacher_layers; ++layer) {
+    throw_if_interrupted();
+    turn_and_bend(rows, shape.signal.bend, stream(seed, Stream::kTeacherLayers, layer));
+    HiddenRows means = neighbour_means(graph, rows);
+    standardise(rows);
+    standardise(means);
+    for (size_t v = 0; v < rows.size(); ++v)
+      for (uint32_t j = 0; j < kHidden; ++j) rows[v][j] += means[v][j];
+    standardise(rows);
+    progress.advance();
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::vector<uint8_t> teach_labels(const Shape& shape, const CsrGraph& graph, const NodeFeatures& features,
                                   uint64_t seed) {
-  Progress progress("making labels", kHops + 1 + shape.classes);
-  std::vector<HiddenRows> hops(1, read_all(features, shape.nodes));
-  for (size_t hop = 0;; ++hop) {
-    throw_if_interrupted();
-    standardise(hops[hop]);
-    progress.advance();
-    if (hop == kHops) break;
-    hops.push_back(neighbour_means(graph, hops[hop]));
-  }
+  Progress progress("making labels", shape.signal.teacher_layers + shape.classes);
+  const HiddenRows rows = run_teacher(shape, graph, features, seed, progress);
   const size_t row_bytes = Labels::row_bytes(shape.classes);
   std::vector<uint8_t> bits(shape.nodes * row_bytes);
   std::vector<float> scores(shape.nodes), sorted(shape.nodes);
   for (uint32_t label = 0; label < shape.classes; ++label) {
     throw_if_interrupted();
     Random random = stream(seed, Stream::kTeacher, label);
-    std::array<HiddenRow, kHops + 1> weights;
-    for (size_t hop = 0; hop <= kHops; ++hop)
-      for (float& weight : weights[hop]) weight = shape.signal.hops[hop] * random.normal();
+    HiddenRow weights;
+    for (float& weight : weights) weight = random.normal();
     parallel_blocks(shape.nodes, kRowBlock, [&](size_t begin, size_t end) {
       for (size_t v = begin; v < end; ++v) {
         float sum = 0;
-        for (size_t hop = 0; hop <= kHops; ++hop)
-          for (uint32_t j = 0; j < kHidden; ++j) sum += weights[hop][j] * hops[hop][v][j];
+        for (uint32_t j = 0; j < kHidden; ++j) sum += weights[j] * rows[v][j];
         scores[v] = sum;
       }
     });

@@ -78,13 +78,14 @@ uint64_t FeatureMatrix::num_entries() const {
                                     : uint64_t{rows_} * columns_;
 }
 
-void FeatureMatrix::copy_row(NodeId v, float* out) const {
+void FeatureMatrix::copy_columns(NodeId v, size_t begin, size_t count, float* out) const {
+  const size_t first = size_t{v} * columns_ + begin;
   if (kind_ == Kind::kDense32) {
-    std::copy_n(dense32_.data() + size_t{v} * columns_, columns_, out);
+    std::copy_n(dense32_.data() + first, count, out);
   } else {
     CGCN_CHECK(kind_ == Kind::kDense16);
-    const Half* row = dense16_.data() + size_t{v} * columns_;
-    for (uint32_t j = 0; j < columns_; ++j) out[j] = half_to_float(row[j]);
+    const Half* row = dense16_.data() + first;
+    for (size_t j = 0; j < count; ++j) out[j] = half_to_float(row[j]);
   }
 }
 

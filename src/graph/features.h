@@ -35,7 +35,8 @@ class FeatureMatrix {
   uint64_t num_entries() const;  // non-zeros where sparse, rows × columns where dense
 
   // Dense kinds: row v as float32 into out[0 … columns).
-  void copy_row(NodeId v, float* out) const;
+  void copy_row(NodeId v, float* out) const { copy_columns(v, 0, columns_, out); }
+  void copy_columns(NodeId v, size_t begin, size_t count, float* out) const;
   // kDense32 only: the row where it lies.
   std::span<const float> dense_row(NodeId v) const { return dense32_.span().subspan(size_t{v} * columns_, columns_); }
   std::span<const Half> dense16_row(NodeId v) const { return dense16_.span().subspan(size_t{v} * columns_, columns_); }

@@ -18,17 +18,20 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{64} << 20;  // of the product, computed before they are written
+constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
+constexpr size_t kMostChunks = 16;                 // every one copies all strips again
 constexpr uint64_t kMappedLeast = uint64_t{512} << 20;
 constexpr size_t kRowBlock = 256;
 
 class Aggregator {
  public:
-  Aggregator(const Store& files, const Dataset& data, const Normalisation& normalisation, StoreWriter& writer)
+  Aggregator(const Store& files, const Dataset& data, const Normalisation& normalisation, uint64_t memory,
+             StoreWriter& writer)
       : files_(files),
         features_(data.features),
         rows_(data.graph, normalisation),
         n_(data.num_nodes()),
+        memory_(memory),
         writer_(writer),
         progress_("A·X", data.num_nodes()) {}
 
@@ -40,51 +43,63 @@ class Aggregator {
   }
 
  private:
-  void finish_chunk(size_t rows) {
-    // Mapped pages are kept from one chunk to the next while there is plenty of memory: finding them again costs time.
+  // Mapped pages are kept from one chunk to the next while there is plenty of memory: finding them again costs time.
+  void release_surplus_pages() const {
     if (memory_figures().file_backed > std::max(kMappedLeast, available_memory() / 4)) files_.release_pages();
-    progress_.advance(rows);
   }
 
+  // A strip of columns of X is copied into large pages, so that the rows that a sum reads lie in the last-level cache
+  // and few pages, and all rows of a chunk are summed on it.
   void write_dense() {
     const size_t width = features_.columns();
-    const size_t chunk_rows = std::max<size_t>(kRowBlock, kChunkBytes / (width * sizeof(float)));
-    Buffer<float> chunk(std::min<size_t>(chunk_rows, n_) * width);
+    const size_t strip = std::clamp<size_t>(
+        std::min<uint64_t>(kStripBytes, memory_ / 2) / (std::max<size_t>(n_, 1) * sizeof(float)) / 16 * 16, 16, 64);
+    Buffer<float> source(size_t{n_} * std::min(strip, width));
+    prefer_huge_pages(source.data(), source.size() * sizeof(float));
+    const size_t row_bytes = width * sizeof(float), taken = source.size() * sizeof(float);
+    const uint64_t left = memory_ > taken ? memory_ - taken : 0;
+    const size_t chunk_rows = std::clamp<size_t>(left / row_bytes, (n_ + kMostChunks - 1) / kMostChunks, n_);
+    Buffer<float> chunk(chunk_rows * width);
+    prefer_huge_pages(chunk.data(), chunk.size() * sizeof(float));
+    const size_t strips = (width + strip - 1) / strip;
+    size_t done = 0;  // rows × strips
     ArrayWriter array = writer_.begin_array<float>("features", width);
     for (size_t begin = 0; begin < n_; begin += chunk_rows) {
-      throw_if_interrupted();
-      const size_t end = std::min<size_t>(n_, begin + chunk_rows);
-      parallel_blocks(end - begin, kRowBlock, [&](size_t first, size_t last) {
-        const kernels::RowRange rows{begin + first, begin + last};
-        if (features_.kind() == FeatureMatrix::Kind::kDense32)
-          sum_rows(rows, chunk.data() + first * width);
-        else
-          sum_half_rows(rows, chunk.data() + first * width);
-      });
-      array.append(std::span<const float>(chunk.data(), (end - begin) * width));
-      finish_chunk(end - begin);
+      const kernels::RowRange rows{begin, std::min<size_t>(n_, begin + chunk_rows)};
+      for (size_t c = 0; c < width; c += strip) {
+        throw_if_interrupted();
+        const size_t columns = std::min(strip, width - c);
+        copy_strip(c, columns, source.data());
+        sum_strip(rows, {source.data(), n_, columns}, {chunk.data() + c, rows.size(), columns, width});
+        progress_.advance((done + rows.size()) / strips - done / strips);
+        done += rows.size();
+      }
+      array.append(std::span<const float>(chunk.data(), rows.size() * width));
     }
     writer_.end_array("features", array);
     writer_.declare_features(FeatureMatrix::Kind::kDense32, features_.columns());
   }
 
-  void sum_rows(kernels::RowRange rows, float* out) const {
-    NormalisedRows::Block block;
-    rows_.fill(rows.begin, rows.end, block);
-    const size_t width = features_.columns();
-    kernels::aggregate(block.view, {features_.dense32().data(), n_, width}, {0, rows.size()}, {}, {},
-                       {out, rows.size(), width});
+  // Columns c … c + columns of all rows of X, one after another.
+  void copy_strip(size_t c, size_t columns, float* out) const {
+    constexpr size_t kBlock = 16384;
+    for (size_t begin = 0; begin < n_; begin += kBlock) {
+      const size_t end = std::min<size_t>(n_, begin + kBlock);
+      parallel_blocks(end - begin, 1024, [&](size_t first, size_t last) {
+        for (size_t v = begin + first; v < begin + last; ++v)
+          features_.copy_columns(static_cast<NodeId>(v), c, columns, out + v * columns);
+      });
+      release_surplus_pages();
+    }
   }
 
-  void sum_half_rows(kernels::RowRange rows, float* out) const {
-    const size_t width = features_.columns();
-    Buffer<float> row(width);
-    std::fill_n(out, rows.size() * width, 0.0f);
-    for (size_t v = rows.begin; v < rows.end; ++v, out += width)
-      rows_.for_each(static_cast<NodeId>(v), [&](NodeId u, float value) {
-        features_.copy_row(u, row.data());
-        for (size_t j = 0; j < width; ++j) out[j] += value * row[j];
-      });
+  void sum_strip(kernels::RowRange chunk, kernels::ConstMatrix source, kernels::Matrix out) const {
+    parallel_blocks(chunk.size(), kRowBlock, [&](size_t first, size_t last) {
+      NormalisedRows::Block block;
+      rows_.fill(chunk.begin + first, chunk.begin + last, block);
+      const kernels::RowRange rows{0, last - first};
+      kernels::aggregate(block.view, source, rows, {}, {}, {out.row(first), rows.size(), out.columns, out.stride});
+    });
   }
 
   // A thread's row under construction: a dense accumulator and the columns that it holds.
@@ -159,7 +174,8 @@ class Aggregator {
           offsets.append(std::span<const EdgeOffset>(&total, 1));
         }
       }
-      finish_chunk(end - begin);
+      release_surplus_pages();
+      progress_.advance(end - begin);
     }
     writer_.end_array("features_offsets", offsets);
     writer_.end_array("features_columns", columns);
@@ -171,6 +187,7 @@ class Aggregator {
   const FeatureMatrix& features_;
   const NormalisedRows rows_;
   const NodeId n_;
+  const uint64_t memory_;
   StoreWriter& writer_;
   Progress progress_;
 };
@@ -194,11 +211,11 @@ std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::
 }
 
 FeatureMatrix ensure_product(const fs::path& path, const Store& files, const Dataset& data,
-                             const Normalisation& normalisation) {
+                             const Normalisation& normalisation, uint64_t memory) {
   const nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
   if (auto found = find_product(path, key, data.features)) return *std::move(found);
   StoreWriter writer(path, StagedDirectory::Existing::kReplace);
-  Aggregator(files, data, normalisation, writer).write();
+  Aggregator(files, data, normalisation, memory, writer).write();
   writer.write_array("adjacency_offsets",
                      std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
   writer.write_array("adjacency_targets", std::span<const NodeId>());
@@ -210,13 +227,14 @@ FeatureMatrix ensure_product(const fs::path& path, const Store& files, const Dat
 
 }  // namespace
 
-FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation) {
-  return ensure_product(layout.path / "aggregated" / normalisation.name(), *layout.files, layout.data, normalisation);
+FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory) {
+  return ensure_product(layout.path / "aggregated" / normalisation.name(), *layout.files, layout.data, normalisation,
+                        memory);
 }
 
-FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation) {
+FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory) {
   return ensure_product(store.path() / "cache" / ("aggregated-" + normalisation.name()), store, store.dataset(),
-                        normalisation);
+                        normalisation, memory);
 }
 
 }  // namespace cgcn

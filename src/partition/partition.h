@@ -23,6 +23,8 @@ enum class PartitionMethod { kMetis, kMetisRecursive, kRandom, kFile };
 enum class PartitionObjective { kCut, kVolume };
 enum class NodeWeights { kUniform, kLabelled, kDegree };
 
+inline constexpr uint64_t kPartitionMemory = uint64_t{512} << 20;  // where the caller does not say
+
 struct PartitionOptions {
   uint32_t parts = 0;  // p; 0: about one per thousand nodes
   PartitionMethod method = PartitionMethod::kMetis;
@@ -35,8 +37,8 @@ struct PartitionOptions {
   std::string name;  // of the folder under STORE/partitions; empty: made from the options
 
   // These do not change the result, and are not recorded with it.
-  bool replace = false;                   // make it again where it is there
-  uint64_t memory = uint64_t{512} << 20;  // for the layout's buffers and the mapped pages that it keeps
+  bool replace = false;                // make it again where it is there
+  uint64_t memory = kPartitionMemory;  // for the layout's buffers and the mapped pages that it keeps
 
   void list_options(OptionList& list);
 };
@@ -66,9 +68,11 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& opt
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);
 
 // N(A)·X of the layout, computed once and kept beside it. Dense stays dense (float32), sparse sparse; the identity's
-// product is N(A).
-FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation);
+// product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits.
+FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
+                                  uint64_t memory = kPartitionMemory);
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
-FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation);
+FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
+                                  uint64_t memory = kPartitionMemory);
 
 }  // namespace cgcn

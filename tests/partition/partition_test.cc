@@ -114,6 +114,9 @@ TEST(Partition, AggregatedFeaturesAreTheProduct) {
       expect_product(aggregated_features(layout, normalisation), layout.data.graph, layout.data.features);
       expect_product(aggregated_features(store, normalisation), store.dataset().graph, store.dataset().features);
     }
+    const auto whole = test::dense_features(aggregated_features(store, normalisation));
+    fs::remove_all(store.path() / "cache");
+    EXPECT_EQ(test::dense_features(aggregated_features(store, normalisation, /*memory=*/1)), whole);  // in many chunks
     if (HasFailure()) return;
   }
 }
