@@ -37,7 +37,12 @@ class Layout:
         self.offsets = np.asarray(array("adjacency_offsets")).astype(np.int64)
         self.targets = np.asarray(array("adjacency_targets")).astype(np.int64)
         self.nodes = meta["nodes"]
-        self.features = np.array(array("features"), dtype=np.float32)
+        if meta["features"]["kind"] == "sparse":  # made dense: PyTorch 1.13 has no fast product of such batches
+            self.features = np.zeros((self.nodes, meta["features"]["columns"]), np.float32)
+            rows = np.repeat(np.arange(self.nodes), np.diff(np.asarray(array("features_offsets")).astype(np.int64)))
+            self.features[rows, np.asarray(array("features_columns"))] = np.asarray(array("features_values"))
+        else:
+            self.features = np.array(array("features"), dtype=np.float32)
         self.classes = meta["labels"]["classes"]
         self.multi_label = meta["labels"]["kind"] == "multi"
         labels = np.asarray(array("labels"))
