@@ -1,6 +1,7 @@
 // Classes as text has them: numbers or names, one a node.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,15 @@ class ClassTable {
  public:
   void add(NodeId node, std::string_view text) { entries_.push_back({node, texts_.put(text)}); }
   size_t size() const { return entries_.size(); }
+  bool first_class_is_unique() const {
+    return !entries_.empty() && std::none_of(entries_.begin() + 1, entries_.end(),
+                                             [&](const Entry& entry) { return entry.text == entries_[0].text; });
+  }
+  std::vector<NodeId> nodes() const {
+    std::vector<NodeId> nodes;
+    for (const Entry& entry : entries_) nodes.push_back(entry.node);
+    return nodes;
+  }
 
   struct Result {
     Labels labels;

@@ -20,19 +20,26 @@ bool is_number(std::string_view text) { return parse_number(text).has_value(); }
 
 using Fields = std::vector<std::string>;
 
-// The fields of the first two lines that say something. Error where there is none at all.
-std::array<Fields, 2> first_lines(const fs::path& path) {
+// The fields of the first lines that say something. Error where there is none at all.
+std::vector<Fields> first_lines(const fs::path& path, size_t count) {
   LineReader lines(path);
   std::string_view line;
-  std::array<Fields, 2> result;
+  std::vector<Fields> result;
   if (!lines.next_content(line)) throw Error("is empty", path.string());
   FieldSplitter splitter(line);
-  for (Fields& fields : result) {
+  do {
     const auto& split = splitter.split(line, lines);
-    fields.assign(split.begin(), split.end());
-    if (!lines.next_content(line)) break;
-  }
+    result.emplace_back(split.begin(), split.end());
+  } while (result.size() < count && lines.next_content(line));
   return result;
+}
+
+// Whether a table of two columns below a header of unknown names holds (id, class) pairs: some value is no 0 or 1.
+bool looks_like_pairs(const std::vector<Fields>& lines) {
+  for (size_t i = 1; i < lines.size(); ++i)
+    for (const std::string& field : lines[i])
+      if (field != "0" && field != "1") return true;
+  return false;
 }
 
 // A column that is no number in the first line but is one in the second has a heading.
@@ -81,7 +88,7 @@ bool names_a_node_column(std::string_view name) {
 }
 
 TableShape look_at_features(const fs::path& path) {
-  auto [first, second] = first_lines(path);
+  Fields first = first_lines(path, 1)[0];
   const auto numbers = static_cast<size_t>(std::count_if(first.begin(), first.end(), is_number));
   const bool only_first_is_text = first.size() > 1 && numbers + 1 == first.size() && !is_number(first[0]);
   const bool header = numbers < first.size() && !only_first_is_text;
@@ -90,13 +97,18 @@ TableShape look_at_features(const fs::path& path) {
 }
 
 TableShape look_at_labels(const fs::path& path) {
-  auto [first, second] = first_lines(path);
+  constexpr size_t kLinesLookedAt = 1000;
+  const std::vector<Fields> lines = first_lines(path, kLinesLookedAt);
+  Fields first = lines[0];
   const bool named =
       first.size() <= 2 && (names_a_label_column(first.back()) || (first.size() == 2 && names_a_node_column(first[0])));
   const bool wide_text = first.size() > 2 && !is_number(first.back());
-  const bool header = named || wide_text || has_heading_over_numbers(first, second);
+  const bool header = named || wide_text || has_heading_over_numbers(first, lines.size() > 1 ? lines[1] : Fields());
   bool ids = false;
-  if (first.size() > 1) ids = header ? names_a_node_column(first[0]) : first.size() == 2 || !is_number(first[0]);
+  if (first.size() > 1 && header)
+    ids = names_a_node_column(first[0]) || (first.size() == 2 && looks_like_pairs(lines));
+  else if (first.size() > 1)
+    ids = first.size() == 2 || !is_number(first[0]);
   return finish_shape(path, header, ids, std::move(first));
 }
 
@@ -125,6 +137,7 @@ LabelTable::LabelTable(const fs::path& path, const TableShape& shape, NodeIndex*
   const size_t row_bytes = Labels::row_bytes(static_cast<uint32_t>(shape.columns));
   std::vector<bool> seen;
   for_each_row(lines, shape, [&](const auto& fields) {
+    if (rows_ == 0) first_id_ = fields[0];
     const NodeId node = row_node(lines, shape, fields, index, rows_++);
     if (node >= seen.size()) seen.resize(std::max<size_t>(size_t{node} + 1, 2 * seen.size()));
     if (seen[node]) lines.fail(fmt::format("node {} is listed twice", show(fields[0])));
@@ -143,6 +156,12 @@ LabelTable::LabelTable(const fs::path& path, const TableShape& shape, NodeIndex*
     }
   });
   if (rows_ == 0) throw Error("has no rows", path.string());
+}
+
+std::vector<NodeId> LabelTable::nodes(const NodeIndex& index) const {
+  std::vector<NodeId> nodes = shape_.columns == 1 ? classes_.nodes() : nodes_;
+  for (NodeId& node : nodes) node = index.final(node);
+  return nodes;
 }
 
 ClassTable::Result LabelTable::settle(NodeId num_nodes, const NodeIndex& index) const {

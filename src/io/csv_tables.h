@@ -33,6 +33,13 @@ class LabelTable {
  public:
   LabelTable(const fs::path& path, const TableShape& shape, NodeIndex* index);
   uint64_t rows() const { return rows_; }
+  // With ids: the nodes that the table names, in final numbers, and the first of them as the file has it.
+  std::vector<NodeId> nodes(const NodeIndex& index) const;
+  const std::string& first_id() const { return first_id_; }
+  // Whether the first line may be a header that was read as (id, class): no other line has its class.
+  bool first_line_is_doubtful() const {
+    return !shape_.header && shape_.columns == 1 && rows_ > 2 && classes_.first_class_is_unique();
+  }
   // The labels, in final numbers, and class names where there are such. Nodes that were not listed have none.
   ClassTable::Result settle(NodeId num_nodes, const NodeIndex& index) const;
 
@@ -40,6 +47,7 @@ class LabelTable {
   fs::path path_;
   TableShape shape_;
   uint64_t rows_ = 0;
+  std::string first_id_;
   ClassTable classes_;         // one column
   std::vector<NodeId> nodes_;  // several: which node each row is for,
   std::vector<uint8_t> bits_;  // and its packed bits

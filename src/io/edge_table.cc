@@ -7,10 +7,16 @@
 namespace cgcn {
 namespace {
 
+constexpr int kLinesLookedAt = 1000;  // to tell a header line from an edge
+
 size_t find_name(const std::vector<std::string>& names, std::initializer_list<std::string_view> known) {
   for (size_t i = 0; i < names.size(); ++i)
     if (std::find(known.begin(), known.end(), names[i]) != known.end()) return i;
   return EdgeTableShape::kNone;
+}
+
+bool is_weight_name(const std::string& name) {
+  return name == "weight" || name == "weights" || name == "w" || name == "value";
 }
 
 // Columns by their names, or false where the line is no header that is known.
@@ -22,7 +28,8 @@ bool read_header(const std::vector<std::string>& names, EdgeTableShape& shape) {
   if (from == EdgeTableShape::kNone || to == EdgeTableShape::kNone) return false;
   shape.from = from;
   shape.to = to;
-  shape.weight = find_name(names, {"weight", "weights", "w", "value"});
+  for (size_t i = 0; i < names.size() && shape.weight == EdgeTableShape::kNone; ++i)
+    if (is_weight_name(names[i])) shape.weight = i;
   for (size_t i = 0; i < names.size(); ++i)
     if (i != shape.from && i != shape.to && i != shape.weight)
       shape.ignored += (shape.ignored.empty() ? "" : ", ") + names[i];
@@ -40,6 +47,23 @@ bool read_two_integers(std::string_view line, char separator, uint64_t& from, ui
   return read_digits(at, end, to) && at == end;
 }
 
+// Compares the first line with those below it: text over whole numbers is a header. Returns the second line's fields.
+std::vector<std::string> look_below(LineReader& lines, FieldSplitter& splitter, const std::vector<std::string>& first,
+                                    EdgeTableShape& shape, HeaderLine header) {
+  std::vector<std::string> second;
+  bool heading[2] = {!parse_integer(first[0]), !parse_integer(first[1])};
+  std::string_view line;
+  for (int i = 0; i < kLinesLookedAt && lines.next_content(line); ++i) {
+    const auto& fields = splitter.split(line, lines);
+    if (i == 0) second.assign(fields.begin(), fields.end());
+    for (size_t c = 0; c < 2; ++c) heading[c] &= c < fields.size() && parse_integer(fields[c]).has_value();
+  }
+  // One column of numbers is enough where the other has text all the way down, the first line included.
+  if (header == HeaderLine::kAuto && !second.empty())
+    shape.header = (heading[0] || heading[1]) && !parse_integer(first[0]) && !parse_integer(first[1]);
+  return second;
+}
+
 float read_weight(std::string_view text, const LineReader& lines) {
   if (text == "{}") return 1;  // networkx writes an edge without attributes so
   const float weight = parse_finite(text, lines, "an edge weight");
@@ -49,7 +73,7 @@ float read_weight(std::string_view text, const LineReader& lines) {
 
 }  // namespace
 
-EdgeTableShape look_at_edges(const fs::path& path) {
+EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
   LineReader lines(path);
   std::string_view line;
   EdgeTableShape shape;
@@ -60,29 +84,50 @@ EdgeTableShape look_at_edges(const fs::path& path) {
     first.emplace_back(field);
     lower.push_back(lower_case(field));
   }
+  const std::string first_line(line), place = lines.where();
   shape.columns = first.size();
   if (shape.columns < 2)
     lines.fail("an edge needs two node ids", "separate them with commas, semicolons, tabs or blanks");
-  shape.header = read_header(lower, shape);
+  const bool known = header != HeaderLine::kNo && read_header(lower, shape);
   if (!simdjson::validate_utf8(shape.ignored)) lines.fail("a column's name is not UTF-8 text", "save it as UTF-8");
-  if (shape.header) return shape;
+  shape.header = known || header == HeaderLine::kYes;
+  if (known) return shape;
   if (shape.columns > 3)
     lines.fail(fmt::format("has {} columns", shape.columns),
                "begin the file with a header line that names the columns source, target and, if there is one, weight");
-  bool weight_is_text = shape.columns == 3 && !parse_number(first[2]) && first[2] != "{}";
-  if (lines.next_content(line)) {
-    const auto& second = splitter.split(line, lines);
-    const auto heading = [&](size_t i) {
-      return i < second.size() && !parse_integer(first[i]) && parse_integer(second[i]);
-    };
-    shape.header = heading(0) && heading(1);
-    if (shape.header && weight_is_text && second.size() == 3) weight_is_text = !parse_number(second[2]);
+  const std::vector<std::string> second = look_below(lines, splitter, first, shape, header);
+  if (header == HeaderLine::kAuto && !parse_integer(first[0]) && !parse_integer(first[1])) shape.doubtful = first_line;
+  if (shape.columns < 3) return shape;
+  const auto is_weight = [](const std::string& field) { return parse_number(field).has_value() || field == "{}"; };
+  if (shape.header && !is_weight_name(lower[2])) {  // a time, a rating …: only what is called a weight is one
+    shape.ignored = first[2];
+    if (!simdjson::validate_utf8(shape.ignored))
+      throw Error("a column's name is not UTF-8 text", place, "save it as UTF-8");
+    return shape;
   }
-  if (weight_is_text)
-    lines.fail(fmt::format("the third column is not a weight: {}", show(first[2])),
-               "begin the file with a header line that names the columns source and target");
-  if (shape.columns == 3 && first[2] != "{}") shape.weight = 2;
+  const std::string& example = shape.header && second.size() == 3 ? second[2] : first[2];
+  if (!shape.header && !is_weight(example))
+    throw Error(fmt::format("the third column is not a weight: {}", show(example)), place,
+                "begin the file with a header line that names the columns source and target");
+  if (example != "{}") shape.weight = 2;
   return shape;
+}
+
+bool first_edge_stands_alone(const EdgeList& edges) {
+  if (edges.size() < 2) return false;
+  NodeId ends[2] = {kNoNode, kNoNode};
+  bool first = true, alone = true;
+  edges.visit([&](const EdgeRun& run) {
+    size_t i = 0;
+    if (std::exchange(first, false)) {
+      ends[0] = run.from[0];
+      ends[1] = run.to[0];
+      i = 1;
+    }
+    for (; i < run.size && alone; ++i)
+      for (const NodeId v : {run.from[i], run.to[i]}) alone &= v != ends[0] && v != ends[1];
+  });
+  return alone;
 }
 
 EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index) {

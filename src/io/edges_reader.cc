@@ -6,8 +6,10 @@
 //
 // Ids are row numbers of the features (or labels) where those do not name their nodes; otherwise they are names, kept
 // in the store. Text may be gzip-compressed.
+#include <algorithm>
 #include <array>
 
+#include "common/log.h"
 #include "io/csv_tables.h"
 #include "io/edge_table.h"
 #include "io/import_steps.h"
@@ -64,7 +66,7 @@ class TextImport {
       : files_(files), options_(options), store_(store), report_(report) {
     if (!files.features.empty() && !is_npy(files.features)) feature_shape_ = look_at_features(files.features);
     if (!files.labels.empty() && !is_npy(files.labels)) label_shape_ = look_at_labels(files.labels);
-    edge_shape_ = look_at_edges(files.edges);
+    edge_shape_ = look_at_edges(files.edges, options.header);
   }
 
   void run() {
@@ -75,8 +77,11 @@ class TextImport {
     }
     index_->close(files_.edges);
     const NodeId n = check_node_count(index_->size(), files_.edges.string());
+    say_how_the_first_line_was_read();
     SettledEdges settled(*edges_, &*index_);
-    import_graph(n, settled, options_, store_, report_);
+    const bool no_edges = edges_->size() == 0;
+    const std::vector<bool> touched = import_graph(n, settled, options_, store_, report_);
+    if (!no_edges) compare_ids(touched);
     if (!edge_shape_.ignored.empty()) report_.lines.push_back("columns not read: " + edge_shape_.ignored);
     if (files_.features.empty()) import_identity_features(n, store_, report_);
     if (is_npy(files_.features)) import_features(Array::open_npy(files_.features), n, store_);
@@ -108,6 +113,50 @@ class TextImport {
     }
     if (label_shape_ && !label_table_) label_table_.emplace(files_.labels, *label_shape_, &*index_);
     edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_));
+  }
+
+  void say_how_the_first_line_was_read() const {
+    const std::string& line = edge_shape_.doubtful;
+    if (line.empty()) return;
+    if (edge_shape_.header)
+      report_.lines.push_back(fmt::format("first line read as a header: {} (--header no: as an edge)", show(line)));
+    else if (first_edge_stands_alone(*edges_))
+      log::warn(
+          "{}: the first line, {}, was read as an edge, but its ids occur nowhere else; if it names the columns: "
+          "--header yes",
+          files_.edges.string(), show(line));
+  }
+
+  // Ids that only one of the two files has may be meant so (isolated nodes, unlabelled ones), or be a mistake.
+  void compare_ids(const std::vector<bool>& touched) {
+    const auto nodes = static_cast<NodeId>(touched.size());
+    const auto with_edges = static_cast<uint64_t>(std::count(touched.begin(), touched.end(), true));
+    if (!label_shape_ || !label_shape_->ids) {
+      report_.add_line(nodes - with_edges, "node has", "nodes have", "no edge");
+      return;
+    }
+    const std::vector<NodeId> labelled = label_table_->nodes(*index_);
+    const auto both =
+        static_cast<uint64_t>(std::count_if(labelled.begin(), labelled.end(), [&](NodeId v) { return touched[v]; }));
+    if (both == 0)
+      throw Error(fmt::format("none of its {} ids is among the edges, such as {}", labelled.size(),
+                              show(label_table_->first_id())),
+                  files_.labels.string(),
+                  fmt::format("the ids of {}, such as {}", files_.edges.filename().string(), show(first_edge_id())));
+    if (!touched[labelled[0]] && label_table_->first_line_is_doubtful())
+      log::warn(
+          "{}: the first line was read as a label of node {}, which has no edge; if it names the columns, call "
+          "them id and label",
+          files_.labels.string(), show(label_table_->first_id()));
+    report_.add_line(labelled.size() - both, "labelled node has", "labelled nodes have", "no edge");
+    report_.add_line(with_edges - both, "node with edges has", "nodes with edges have", "no label");
+  }
+
+  std::string first_edge_id() const {
+    LineReader lines(files_.edges);
+    std::string_view line;
+    for (int skip = edge_shape_.header ? 1 : 0; lines.next_content(line) && skip > 0;) --skip;
+    return std::string(FieldSplitter(line).split(line, lines).at(edge_shape_.from));
   }
 
   static NodeIndex rows_of(const fs::path& npy) {

@@ -94,14 +94,19 @@ NodeId check_node_count(uint64_t n, const std::string& where) {
   return static_cast<NodeId>(n);
 }
 
-void import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
-                  ImportReport& report) {
+std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
+                               ImportReport& report) {
   const BuildOptions build{.directed = options.directed, .keep_self_loops = options.keep_self_loops};
   WatchedEdges watched(edges);
   BuildCounts counts;
   const CsrGraph graph = build_graph(num_nodes, watched, build, &counts);
   report.add_counts(counts, build);
   store.write_graph(graph);
+  std::vector<bool> touched(num_nodes, false);
+  for (NodeId v = 0; v < num_nodes; ++v) touched[v] = graph.degree(v) > 0;
+  if (options.directed)
+    for (const NodeId v : graph.targets()) touched[v] = true;
+  return touched;
 }
 
 FeatureRows::FeatureRows(StoreWriter& store, NodeId num_nodes, uint64_t columns, bool half, std::string where)
@@ -231,6 +236,11 @@ void import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, N
     return store.write_split(random_split(labels, num_nodes, parse_split_shares(options.split), options.seed));
   }
   if (split.empty()) report.lines.emplace_back("no split in the source (--split 60/20/20 draws one)");
+  uint64_t unlabelled = 0;
+  if (labels.present() && !labels.multi_label())
+    for (NodeId v = 0; v < split.size(); ++v)
+      unlabelled += split[v] != static_cast<uint8_t>(Role::kNone) && labels.class_of(v) < 0 ? 1 : 0;
+  report.add_line(unlabelled, "node of the split has", "nodes of the split have", "no label");
   store.write_split(split);
 }
 

@@ -14,9 +14,9 @@ namespace cgcn {
 // n as a NodeId; Error naming `where` where there are too many (or none).
 NodeId check_node_count(uint64_t n, const std::string& where);
 
-// Builds (counting what is mended), reports and writes the graph, with progress.
-void import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
-                  ImportReport& report);
+// Builds (counting what is mended), reports and writes the graph, with progress. Returns which nodes have an edge.
+std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
+                               ImportReport& report);
 
 // Dense features, row after row, as float32 (or float16 where the source has no more than that).
 class FeatureRows {

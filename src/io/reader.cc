@@ -30,18 +30,21 @@ void ImportOptions::list_options(OptionList& list) {
       .value("FILE");
   list.add("labels", &labels, "the file of labels, the same").value("FILE");
   list.add("split-file", &split_file, "the file of the split, the same").value("FILE");
+  list.add_choice("header", &header, {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
+                  "whether an edge list of text begins with a line of column names; auto: as it looks");
+}
+
+void ImportReport::add_line(uint64_t count, const std::string& one, const std::string& many, const std::string& rest) {
+  if (count > 0) lines.push_back(fmt::format("{} {} {}", format_count(count), count == 1 ? one : many, rest));
 }
 
 void ImportReport::add_counts(const BuildCounts& found, const BuildOptions& options) {
   counts = found;
-  const auto say = [&](uint64_t count, const char* one, const char* many, const char* done) {
-    if (count > 0) lines.push_back(fmt::format("{} {} {}", format_count(count), count == 1 ? one : many, done));
-  };
-  say(found.entries, "edge entry", "edge entries", "read");
-  say(found.duplicates, "duplicate entry", "duplicate entries", "merged");
-  say(found.self_loops, "self-loop entry", "self-loop entries",
-      options.keep_self_loops ? "kept" : "dropped (--keep-self-loops keeps them)");
-  say(found.one_directional, "reverse entry", "reverse entries", "added (--directed keeps directions)");
+  add_line(found.entries, "edge entry", "edge entries", "read");
+  add_line(found.duplicates, "duplicate entry", "duplicate entries", "merged");
+  add_line(found.self_loops, "self-loop entry", "self-loop entries",
+           options.keep_self_loops ? "kept" : "dropped (--keep-self-loops keeps them)");
+  add_line(found.one_directional, "reverse entry", "reverse entries", "added (--directed keeps directions)");
 }
 
 const std::vector<std::unique_ptr<Reader>>& all_readers() {

@@ -11,6 +11,8 @@
 
 namespace cgcn {
 
+enum class HeaderLine { kAuto, kYes, kNo };
+
 struct ImportOptions {
   std::string format = "auto";
   bool directed = false;
@@ -19,6 +21,7 @@ struct ImportOptions {
   uint64_t seed = 1;
   // Plain files, where their names are not the usual ones beside the source.
   std::string features, labels, split_file;
+  HeaderLine header = HeaderLine::kAuto;  // whether an edge list begins with the names of its columns
 
   void list_options(OptionList& list);
 };
@@ -28,6 +31,8 @@ struct ImportReport {
   std::string name;  // what the source calls itself, such as "cora"; empty: the file's name is used
   std::vector<std::string> lines;
   BuildCounts counts;
+  // “1 node has no edge”, “17 nodes have no edge”; nothing where the count is 0.
+  void add_line(uint64_t count, const std::string& one, const std::string& many, const std::string& rest);
   void add_counts(const BuildCounts& counts, const BuildOptions& options);
 };
 

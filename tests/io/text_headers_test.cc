@@ -1,0 +1,117 @@
+// First lines that may or may not be headers, and ids that only some of the files have: how they are read, and what is
+// said about it.
+#include <gmock/gmock.h>
+
+#include "text_support.h"
+
+namespace cgcn {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Reading {
+  Dataset data;
+  std::vector<std::string> lines;
+  std::string warnings;
+};
+
+Reading read_folder(const fs::path& folder, const fs::path& store, HeaderLine header = HeaderLine::kAuto) {
+  ImportOptions options;
+  options.header = header;
+  ImportReport report;
+  ::testing::internal::CaptureStderr();
+  Dataset data = test::import(folder, store, options, &report);
+  return {std::move(data), report.lines, ::testing::internal::GetCapturedStderr()};
+}
+
+Reading read_edges(const std::string& text, HeaderLine header = HeaderLine::kAuto) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "edges.csv", text);
+  return read_folder(folder / "edges.csv", folder / "s", header);
+}
+
+TEST(TextHeaders, TextOverNumbersIsAHeader) {
+  for (const char* text : {"paper,cites\n1,2\n2,3\n", "user,item\nalice,1\nbob,1\n", "item,user\n1,alice\n1,bob\n"}) {
+    const Reading reading = read_edges(text);
+    EXPECT_EQ(reading.data.num_nodes(), 3u) << text;
+    EXPECT_EQ(reading.data.graph.num_edges(), 2u) << text;
+    EXPECT_THAT(reading.lines, Contains(HasSubstr("first line read as a header"))) << text;
+  }
+}
+
+TEST(TextHeaders, NumbersFurtherDownAreNotEnough) {
+  const Reading reading = read_edges("alice,bob\n1,2\ncarol,alice\nbob,1\n");
+  EXPECT_EQ(reading.data.num_nodes(), 5u);
+  EXPECT_EQ(reading.warnings, "");
+}
+
+TEST(TextHeaders, ALoneFirstEdgeOfTextsIsWarnedOf) {
+  const std::string text = "author,coauthor\nalice,bob\nbob,carol\n";
+  const Reading guessed = read_edges(text);
+  EXPECT_EQ(guessed.data.num_nodes(), 5u);
+  EXPECT_THAT(guessed.warnings, HasSubstr("'author,coauthor', was read as an edge"));
+  EXPECT_THAT(guessed.warnings, HasSubstr("--header yes"));
+  const Reading forced = read_edges(text, HeaderLine::kYes);
+  EXPECT_EQ(forced.data.num_nodes(), 3u);
+  EXPECT_EQ(forced.warnings, "");
+  EXPECT_EQ(read_edges("alice,bob\nbob,carol\n").warnings, "");  // an id that occurs again is no column's name
+}
+
+TEST(TextHeaders, ForcedEitherWay) {
+  EXPECT_EQ(read_edges("source,target\na,b\n", HeaderLine::kNo).data.num_nodes(), 4u);
+  EXPECT_EQ(read_edges("1,2\n3,4\n", HeaderLine::kYes).data.num_nodes(), 2u);
+}
+
+TEST(TextHeaders, OnlyAColumnCalledWeightIsOneUnderAHeader) {
+  const Reading time = read_edges("paper,cites,year\n1,2,1999\n2,3,2001\n");
+  EXPECT_FALSE(time.data.graph.weighted());
+  EXPECT_THAT(time.lines, Contains("columns not read: year"));
+  EXPECT_TRUE(read_edges("paper,cites,weight\n1,2,1999\n2,3,2001\n").data.graph.weighted());
+}
+
+TEST(TextHeaders, LabelsUnderUnknownNames) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "10,20\n20,30\n");
+  test::write_text(folder / "g/labels.csv", "paper,subject\n10,3\n20,1\n30,0\n");
+  EXPECT_EQ(read_folder(folder / "g", folder / "s").data.labels.class_of(0), 3);
+  test::write_text(folder / "g/edges.csv", "a,b\nb,c\n");
+  test::write_text(folder / "g/labels.csv", "paper,subject\na,red\nb,blue\nc,red\n");
+  const Reading reading = read_folder(folder / "g", folder / "s");
+  EXPECT_THAT(reading.warnings, HasSubstr("label of node 'paper', which has no edge"));
+  EXPECT_THAT(reading.warnings, HasSubstr("call them id and label"));
+}
+
+TEST(TextIds, WhatOnlyOneFileHasIsCounted) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "1,2\n2,3\n3,4\n");
+  test::write_text(folder / "g/labels.csv", "id,label\n1,0\n7,1\n8,1\n2,0\n");
+  const Reading reading = read_folder(folder / "g", folder / "s");
+  EXPECT_EQ(reading.data.num_nodes(), 6u);
+  EXPECT_THAT(reading.lines, Contains("2 labelled nodes have no edge"));
+  EXPECT_THAT(reading.lines, Contains("2 nodes with edges have no label"));
+  test::write_text(folder / "g/train.txt", "1\n3\n");
+  EXPECT_THAT(read_folder(folder / "g", folder / "s").lines, Contains("1 node of the split has no label"));
+  test::write_text(folder / "g/train.txt", "1\n9\n");
+  EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("train.txt:2: node '9' is not in"));
+}
+
+TEST(TextIds, FilesThatShareNoIdAreRefused) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "from,to\n1,2\n2,3\n");
+  test::write_text(folder / "g/labels.csv", "id,label\nn1,0\nn2,1\n");
+  EXPECT_THAT(test::import_error(folder / "g"),
+              HasSubstr("labels.csv: none of its 2 ids is among the edges, such as 'n1'\n"
+                        "  try: the ids of edges.csv, such as '1'"));
+}
+
+TEST(TextIds, NodesOfTheFeaturesWithoutAnEdgeAreCounted) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "0,1\n");
+  test::write_text(folder / "g/features.csv", "1\n2\n3\n");
+  EXPECT_THAT(read_folder(folder / "g", folder / "s").lines, Contains("1 node has no edge"));
+}
+
+}  // namespace
+}  // namespace cgcn
