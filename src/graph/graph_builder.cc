@@ -1,92 +1,49 @@
 #include "graph/graph_builder.h"
 
 #include <algorithm>
-#include <numeric>
+#include <atomic>
+#include <tuple>
 
+#include "common/memory.h"
 #include "common/threads.h"
 
 namespace cgcn {
 
-struct EdgeList::Chunk {
-  static constexpr size_t kSize = size_t{1} << 18;
-  explicit Chunk(bool weighted) : from(kSize), to(kSize), weights(weighted ? kSize : 0) {}
-  Buffer<NodeId> from, to;
-  Buffer<float> weights;
-};
-
-void EdgeList::add(NodeId from, NodeId to, float weight) {
-  const size_t slot = size_ % Chunk::kSize;
-  if (slot == 0) chunks_.push_back(std::make_shared<Chunk>(weighted_));
-  Chunk& chunk = *chunks_.back();
-  chunk.from[slot] = from;
-  chunk.to[slot] = to;
-  if (weighted_) chunk.weights[slot] = weight;
-  ++size_;
-}
-
-void EdgeList::visit(const std::function<void(const EdgeRun&)>& use) const {
-  for (size_t i = 0; i < chunks_.size(); ++i) {
-    const Chunk& chunk = *chunks_[i];
-    use({chunk.from.data(), chunk.to.data(), weighted_ ? chunk.weights.data() : nullptr,
-         static_cast<size_t>(std::min<uint64_t>(Chunk::kSize, size_ - i * Chunk::kSize))});
-  }
-}
-
-void EdgeList::release() {
-  chunks_.clear();
-  size_ = 0;
-}
-
 namespace {
 
 constexpr size_t kRowBlock = 1024;
+constexpr uint64_t kLeastAtOnce = uint64_t{8} << 20;  // entries of a range of rows: 32 MB
 
-// Rows under construction: sorted, each target once.
-struct Rows {
-  Buffer<EdgeOffset> offsets;
-  Buffer<NodeId> targets;
-  Buffer<float> weights;  // empty where unweighted
-  NodeId num_nodes() const { return static_cast<NodeId>(offsets.size() - 1); }
-  bool weighted() const { return !weights.empty(); }
-};
-
-void prefix_sum(Buffer<EdgeOffset>& counts) {  // counts[v + 1] holds row v's count → offsets
-  std::partial_sum(counts.begin(), counts.end(), counts.begin());
+// A short row: each target goes where as many others are smaller, which needs no branches and vectorises. Repeated ones
+// go to the same place and leave gaps, which are closed.
+template <size_t kMost>
+size_t rank_and_merge(NodeId* targets, size_t size) {
+  NodeId values[kMost], ranks[kMost] = {}, sorted[kMost];
+  std::copy_n(targets, size, values);
+  std::fill(values + size, values + kMost, kNoNode);
+  std::fill_n(sorted, kMost, kNoNode);
+  for (size_t j = 0; j < size; ++j)
+    for (size_t i = 0; i < kMost; ++i) ranks[i] += values[j] < values[i] ? 1 : 0;
+  for (size_t i = 0; i < size; ++i) sorted[ranks[i]] = values[i];
+  return static_cast<size_t>(std::copy_if(sorted, sorted + size, targets, [](NodeId v) { return v != kNoNode; }) -
+                             targets);
 }
 
-// Counting sort by source node. Rows are in the source's order, duplicates and all.
-Rows place(NodeId n, const EdgeSource& edges, BuildCounts& counts) {
-  Rows rows{.offsets = Buffer<EdgeOffset>(size_t{n} + 1, 0), .targets = {}, .weights = {}};
-  edges.visit([&](const EdgeRun& run) {
-    counts.entries += run.size;
-    for (size_t i = 0; i < run.size; ++i) {
-      CGCN_CHECK(run.from[i] < n && run.to[i] < n);
-      ++rows.offsets[size_t{run.from[i]} + 1];
-    }
-  });
-  prefix_sum(rows.offsets);
-  rows.targets = Buffer<NodeId>(rows.offsets[n]);
-  if (edges.weighted()) rows.weights = Buffer<float>(rows.offsets[n]);
-  Buffer<EdgeOffset> next(n);
-  std::copy_n(rows.offsets.begin(), n, next.begin());
-  edges.visit([&](const EdgeRun& run) {
-    for (size_t i = 0; i < run.size; ++i) {
-      const EdgeOffset slot = next[run.from[i]]++;
-      rows.targets[slot] = run.to[i];
-      if (run.weights != nullptr) rows.weights[slot] = run.weights[i];
-    }
-  });
-  return rows;
-}
-
-// Sorts one row and merges repeated targets, adding their weights. Returns the new length.
-size_t sort_and_merge(std::span<NodeId> targets, float* weights, std::vector<std::pair<NodeId, float>>& scratch) {
-  if (weights == nullptr) {
-    std::sort(targets.begin(), targets.end());
-    return static_cast<size_t>(std::unique(targets.begin(), targets.end()) - targets.begin());
+// Sorts targets and merges repeated ones. Returns the new length.
+size_t sort_and_merge(NodeId* targets, size_t size) {
+  if (!std::is_sorted(targets, targets + size)) {
+    if (size <= 16) return rank_and_merge<16>(targets, size);
+    if (size <= 32) return rank_and_merge<32>(targets, size);
+    if (size <= 64) return rank_and_merge<64>(targets, size);
+    std::sort(targets, targets + size);
   }
+  return static_cast<size_t>(std::unique(targets, targets + size) - targets);
+}
+
+// The same, adding the weights of repeated targets.
+size_t sort_and_merge(NodeId* targets, float* weights, size_t size, std::vector<std::pair<NodeId, float>>& scratch) {
   scratch.clear();
-  for (size_t i = 0; i < targets.size(); ++i) scratch.emplace_back(targets[i], weights[i]);
+  for (size_t i = 0; i < size; ++i) scratch.emplace_back(targets[i], weights[i]);
   // Stable, so that weights are added in the order of the file: the same sum each time.
   std::stable_sort(scratch.begin(), scratch.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   size_t length = 0;
@@ -101,123 +58,233 @@ size_t sort_and_merge(std::span<NodeId> targets, float* weights, std::vector<std
   return length;
 }
 
-void sort_rows(Rows& rows, bool keep_self_loops, BuildCounts& counts) {
-  const NodeId n = rows.num_nodes();
-  Buffer<EdgeOffset> length(size_t{n} + 1, 0);
-  Buffer<uint32_t> loops(n, 0);
-  parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
-    std::vector<std::pair<NodeId, float>> scratch;
-    for (size_t v = begin; v < end; ++v) {
-      const EdgeOffset first = rows.offsets[v];
-      NodeId* targets = rows.targets.data() + first;
-      float* weights = rows.weighted() ? rows.weights.data() + first : nullptr;
-      if (!keep_self_loops)
-        loops[v] = static_cast<uint32_t>(std::count(targets, targets + (rows.offsets[v + 1] - first), v));
-      size_t size = sort_and_merge({targets, rows.offsets[v + 1] - first}, weights, scratch);
-      NodeId* loop = std::lower_bound(targets, targets + size, static_cast<NodeId>(v));
-      if (loop != targets + size && *loop == v) {
-        if (keep_self_loops) {
-          loops[v] = 1;
-        } else {
-          if (weights != nullptr) std::copy(weights + (loop - targets) + 1, weights + size, weights + (loop - targets));
-          std::copy(loop + 1, targets + size, loop);
-          --size;
-        }
-      }
-      length[v + 1] = size;
+class RowBuilder {
+ public:
+  RowBuilder(NodeId n, EdgeSource& edges, const BuildOptions& options)
+      : n_(n), edges_(edges), options_(options), weighted_(edges.weighted()), rows_(n, Row{0, 0}) {}
+
+  BuiltRows run(const RowSink& sink, BuildCounts& counts) {
+    count(counts);
+    BuiltRows built{.degrees = Buffer<uint32_t>(n_), .entries = 0, .loops = 0, .weighted = weighted_};
+    for (NodeId first = 0; first < n_;) {
+      const NodeId last = end_of_range(first);
+      place(first, last);
+      if (last == n_) edges_.release();
+      sort(first, last, counts, built);
+      built.entries += hand_over(first, last, sink, built.degrees);
+      first = last;
     }
-  });
-  for (NodeId v = 0; v < n; ++v) counts.self_loops += loops[v];
-  prefix_sum(length);
-  const uint64_t loops_dropped = keep_self_loops ? 0 : counts.self_loops;
-  counts.duplicates = rows.offsets[n] - length[n] - loops_dropped;
-  for (NodeId v = 0; v < n; ++v) {  // close the gaps, front to back
-    const size_t size = length[size_t{v} + 1] - length[v];
-    std::copy_n(rows.targets.begin() + rows.offsets[v], size, rows.targets.begin() + length[v]);
-    if (rows.weighted()) std::copy_n(rows.weights.begin() + rows.offsets[v], size, rows.weights.begin() + length[v]);
+    if (n_ == 0) edges_.release();
+    return built;
   }
-  rows.offsets = std::move(length);
-}
 
-// Calls use(u, v, reverse) for every entry u → v, reverse being the place of v → u or -1. As u rises, so does the place
-// in row v where u would be: one cursor a row finds every reverse in linear time.
-template <class Use>
-void for_each_with_reverse(const Rows& rows, Use&& use) {
-  const NodeId n = rows.num_nodes();
-  Buffer<EdgeOffset> cursor(n);
-  std::copy_n(rows.offsets.begin(), n, cursor.begin());
-  for (NodeId u = 0; u < n; ++u)
-    for (EdgeOffset e = rows.offsets[u]; e < rows.offsets[size_t{u} + 1]; ++e) {
-      const NodeId v = rows.targets[e];
-      EdgeOffset& at = cursor[v];
-      const EdgeOffset end = rows.offsets[size_t{v} + 1];
-      while (at < end && rows.targets[at] < u) ++at;
-      use(u, v, e, at < end && rows.targets[at] == u ? static_cast<int64_t>(at) : int64_t{-1});
-    }
-}
+ private:
+  // A row's entries as the source has them (given), then those that are the reverse of another row's. Before a range is
+  // placed these are counts; while it is, where the next entry goes; afterwards, where each of the two kinds ends.
+  struct Row {
+    uint32_t given, reverse;
+  };
+  bool skips(NodeId u, NodeId v) const { return u == v && !options_.keep_self_loops; }
+  bool reverses(NodeId u, NodeId v) const { return u != v && !options_.directed; }
 
-// Adds the reverse of every one-directional entry. Where both directions came with weights, each gets their mean.
-Rows symmetrise(Rows rows, BuildCounts& counts) {
-  const NodeId n = rows.num_nodes();
-  Buffer<EdgeOffset> offsets(size_t{n} + 1, 0);
-  for_each_with_reverse(rows, [&](NodeId, NodeId v, EdgeOffset, int64_t reverse) {
-    if (reverse < 0) {
-      ++offsets[size_t{v} + 1];
-      ++counts.one_directional;
-    }
-  });
-  if (rows.weighted())
-    for_each_with_reverse(rows, [&](NodeId u, NodeId v, EdgeOffset e, int64_t reverse) {
-      if (reverse >= 0 && u < v)
-        rows.weights[e] = rows.weights[reverse] = 0.5f * (rows.weights[e] + rows.weights[reverse]);
+  void count(BuildCounts& counts) {
+    uint64_t loops = 0;
+    edges_.visit([&](const EdgeRun& run) {
+      counts.entries += run.size;
+      for (size_t i = 0; i < run.size; ++i) {
+        const NodeId u = run.from[i], v = run.to[i];
+        CGCN_CHECK(u < n_ && v < n_);
+        loops += u == v ? 1 : 0;
+        if (skips(u, v)) continue;
+        ++rows_[u].given;
+        if (reverses(u, v)) ++rows_[v].reverse;
+      }
     });
-  if (counts.one_directional == 0) return rows;
+    total_ = (counts.entries - loops) * (options_.directed ? 1 : 2) + (options_.keep_self_loops ? loops : 0);
+    if (!options_.keep_self_loops) counts.self_loops = loops;
+    uint64_t counted = 0;
+    for (const Row& row : rows_) counted += uint64_t{row.given} + row.reverse;
+    if (counted != total_) fail_too_many();
+    at_once_ = options_.entries_at_once > 0 ? options_.entries_at_once : std::max(kLeastAtOnce, total_ / 6);
+  }
 
-  for (NodeId v = 0; v < n; ++v) offsets[size_t{v} + 1] += rows.offsets[size_t{v} + 1] - rows.offsets[v];
-  prefix_sum(offsets);
-  Rows full{.offsets = std::move(offsets), .targets = Buffer<NodeId>(0), .weights = {}};
-  full.targets = Buffer<NodeId>(full.offsets[n]);
-  if (rows.weighted()) full.weights = Buffer<float>(full.offsets[n]);
-  // Each row: the missing reverses first (they come sorted, u rising), the row's own entries behind them; then a merge.
-  Buffer<EdgeOffset> next(n);
-  std::copy_n(full.offsets.begin(), n, next.begin());
-  for_each_with_reverse(rows, [&](NodeId u, NodeId v, EdgeOffset e, int64_t reverse) {
-    if (reverse >= 0) return;
-    full.targets[next[v]] = u;
-    if (rows.weighted()) full.weights[next[v]] = rows.weights[e];
-    ++next[v];
-  });
-  parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
-    std::vector<std::pair<NodeId, float>> scratch;
-    for (size_t v = begin; v < end; ++v) {
-      const size_t own = rows.offsets[v + 1] - rows.offsets[v];
-      std::copy_n(rows.targets.begin() + rows.offsets[v], own, full.targets.begin() + next[v]);
-      NodeId* row = full.targets.begin() + full.offsets[v];
-      if (!rows.weighted()) {
-        std::inplace_merge(row, full.targets.begin() + next[v], row + (full.offsets[v + 1] - full.offsets[v]));
+  [[noreturn]] static void fail_too_many() { throw Error("a node has more than 4,294,967,295 edge entries"); }
+
+  // Also turns the rows' counts into places.
+  NodeId end_of_range(NodeId first) {
+    uint64_t at = 0;
+    NodeId v = first;
+    for (; v < n_; ++v) {
+      const uint64_t size = uint64_t{rows_[v].given} + rows_[v].reverse;
+      if (v > first && at + size > at_once_) break;
+      if (at + size > UINT32_MAX) fail_too_many();
+      const auto begin = static_cast<uint32_t>(at);
+      rows_[v] = {begin, begin + rows_[v].given};
+      at += size;
+    }
+    if (at > targets_.size()) {
+      targets_ = Buffer<NodeId>(at);
+      prefer_huge_pages(targets_.data(), at * sizeof(NodeId));  // entries go anywhere in it
+      if (weighted_) weights_ = Buffer<float>(at);
+    }
+    return v;
+  }
+
+  // Slots are found for a batch of edges and asked for before the first is written, since they lie anywhere.
+  void place(NodeId first, NodeId last) {
+    struct Entry {
+      uint32_t slot;
+      NodeId target;
+      uint32_t edge;
+    };
+    constexpr size_t kBatch = 64;
+    Entry entries[2 * kBatch];
+    const NodeId width = last - first;
+    edges_.visit([&](const EdgeRun& run) {
+      for (size_t begin = 0; begin < run.size; begin += kBatch) {
+        const size_t end = std::min(run.size, begin + kBatch);
+        size_t count = 0;
+        const auto find_slot = [&](uint32_t& next, NodeId target, size_t edge) {
+          __builtin_prefetch(&targets_[next], 1);
+          entries[count++] = {next++, target, static_cast<uint32_t>(edge)};
+        };
+        for (size_t i = begin; i < end; ++i) {
+          const NodeId u = run.from[i], v = run.to[i];
+          if (u - first < width && !skips(u, v)) find_slot(rows_[u].given, v, i);
+          if (v - first < width && reverses(u, v)) find_slot(rows_[v].reverse, u, i);
+        }
+        for (size_t i = 0; i < count; ++i) targets_[entries[i].slot] = entries[i].target;
+        if (weighted_)
+          for (size_t i = 0; i < count; ++i) weights_[entries[i].slot] = run.weights[entries[i].edge];
+      }
+    });
+  }
+
+  uint32_t begin_of(NodeId first, NodeId v) const { return v == first ? 0 : rows_[v - 1].reverse; }
+
+  // Each row of the range: sorted, each target once. Its length goes to the degrees.
+  void sort(NodeId first, NodeId last, BuildCounts& counts, BuiltRows& built) {
+    std::atomic<uint64_t> duplicates{0}, one_directional{0}, loops{0};
+    parallel_blocks(last - first, kRowBlock, [&](size_t begin, size_t end) {
+      std::vector<NodeId> scratch;
+      std::vector<std::pair<NodeId, float>> pairs;
+      uint64_t repeated = 0, missing = 0, kept = 0;
+      for (NodeId v = first + static_cast<NodeId>(begin); v < first + end; ++v) {
+        const uint32_t at = begin_of(first, v);
+        const size_t given = rows_[v].given - at, reverse = rows_[v].reverse - rows_[v].given;
+        NodeId* targets = targets_.data() + at;
+        float* weights = weighted_ ? weights_.data() + at : nullptr;
+        const size_t own = weighted_ ? sort_and_merge(targets, weights, given, pairs) : sort_and_merge(targets, given);
+        repeated += given - own;
+        size_t length = own;
+        if (reverse > 0) {
+          length = weighted_ ? merge_reverse(targets, weights, own, given, reverse, pairs)
+                             : merge_reverse(targets, own, given, reverse, scratch);
+          missing += length - own;
+        }
+        if (options_.keep_self_loops) kept += std::binary_search(targets, targets + length, v) ? 1 : 0;
+        built.degrees[v] = static_cast<uint32_t>(length);
+      }
+      duplicates += repeated;
+      one_directional += missing;
+      loops += kept;
+    });
+    counts.duplicates += duplicates;
+    counts.one_directional += one_directional;
+    built.loops += loops;
+    if (options_.keep_self_loops) counts.self_loops += loops;
+  }
+
+  // targets[0, own) are the row's own, targets[given, given + reverse) the reverses: their union, sorted, in front.
+  static size_t merge_reverse(NodeId* targets, size_t own, size_t given, size_t reverse, std::vector<NodeId>& scratch) {
+    const size_t others = sort_and_merge(targets + given, reverse);
+    if (own == 0) {
+      std::copy_n(targets + given, others, targets);
+      return others;
+    }
+    scratch.resize(own + others);
+    const NodeId* b = targets + given;
+    size_t i = 0, j = 0, length = 0;
+    while (i < own && j < others) {  // without branches that depend on the data
+      const NodeId x = targets[i], y = b[j];
+      scratch[length++] = std::min(x, y);
+      i += x <= y ? 1 : 0;
+      j += y <= x ? 1 : 0;
+    }
+    length = static_cast<size_t>(std::copy(targets + i, targets + own, scratch.data() + length) - scratch.data());
+    length = static_cast<size_t>(std::copy(b + j, b + others, scratch.data() + length) - scratch.data());
+    std::copy_n(scratch.data(), length, targets);
+    return length;
+  }
+
+  // Where both directions came with weights, each gets their mean.
+  static size_t merge_reverse(NodeId* targets, float* weights, size_t own, size_t given, size_t reverse,
+                              std::vector<std::pair<NodeId, float>>& scratch) {
+    const size_t others = sort_and_merge(targets + given, weights + given, reverse, scratch);
+    scratch.clear();
+    size_t i = 0, j = given;
+    const size_t end = given + others;
+    while (i < own || j < end) {
+      if (j == end || (i < own && targets[i] < targets[j])) {
+        scratch.emplace_back(targets[i], weights[i]);
+        ++i;
+      } else if (i == own || targets[j] < targets[i]) {
+        scratch.emplace_back(targets[j], weights[j]);
+        ++j;
       } else {
-        std::copy_n(rows.weights.begin() + rows.offsets[v], own, full.weights.begin() + next[v]);
-        sort_and_merge({row, full.offsets[v + 1] - full.offsets[v]}, full.weights.begin() + full.offsets[v], scratch);
+        scratch.emplace_back(targets[i], 0.5f * (weights[i] + weights[j]));
+        ++i;
+        ++j;
       }
     }
-  });
-  return full;
-}
+    for (size_t k = 0; k < scratch.size(); ++k) std::tie(targets[k], weights[k]) = scratch[k];
+    return scratch.size();
+  }
+
+  uint64_t hand_over(NodeId first, NodeId last, const RowSink& sink, const Buffer<uint32_t>& degrees) {
+    size_t end = 0;  // close the gaps, front to back
+    for (NodeId v = first; v < last; ++v) {
+      const uint32_t at = begin_of(first, v);
+      if (at != end) {
+        std::copy_n(targets_.begin() + at, degrees[v], targets_.begin() + end);
+        if (weighted_) std::copy_n(weights_.begin() + at, degrees[v], weights_.begin() + end);
+      }
+      end += degrees[v];
+    }
+    sink({targets_.data(), end}, weighted_ ? std::span<const float>(weights_.data(), end) : std::span<const float>());
+    return end;
+  }
+
+  NodeId n_;
+  EdgeSource& edges_;
+  BuildOptions options_;
+  bool weighted_;
+  uint64_t total_ = 0, at_once_ = 0;
+  Buffer<Row> rows_;
+  Buffer<NodeId> targets_;  // of the range in hand
+  Buffer<float> weights_;
+};
 
 }  // namespace
 
-CsrGraph build_graph(NodeId num_nodes, EdgeSource& edges, const BuildOptions& options, BuildCounts* counts) {
+BuiltRows build_rows(NodeId num_nodes, EdgeSource& edges, const BuildOptions& options, BuildCounts* counts,
+                     const RowSink& sink) {
   BuildCounts found;
-  Rows rows = place(num_nodes, edges, found);
-  edges.release();
-  sort_rows(rows, options.keep_self_loops, found);
-  if (!options.directed) rows = symmetrise(std::move(rows), found);
+  BuiltRows built = RowBuilder(num_nodes, edges, options).run(sink, found);
   if (counts != nullptr) *counts = found;
-  const size_t entries = rows.offsets[num_nodes];
-  SharedArray<NodeId> targets = SharedArray<NodeId>(std::move(rows.targets)).first(entries);
-  SharedArray<float> weights;
-  if (rows.weighted()) weights = SharedArray<float>(std::move(rows.weights)).first(entries);
-  return {std::move(rows.offsets), std::move(targets), std::move(weights), options.directed};
+  return built;
+}
+
+CsrGraph build_graph(NodeId num_nodes, EdgeSource& edges, const BuildOptions& options, BuildCounts* counts) {
+  std::vector<NodeId> targets;
+  std::vector<float> weights;
+  const BuiltRows built = build_rows(num_nodes, edges, options, counts, [&](auto more_targets, auto more_weights) {
+    targets.insert(targets.end(), more_targets.begin(), more_targets.end());
+    weights.insert(weights.end(), more_weights.begin(), more_weights.end());
+  });
+  Buffer<EdgeOffset> offsets(size_t{num_nodes} + 1, 0);
+  for (NodeId v = 0; v < num_nodes; ++v) offsets[size_t{v} + 1] = offsets[v] + built.degrees[v];
+  return {std::move(offsets), std::move(targets), std::move(weights), options.directed};
 }
 
 }  // namespace cgcn

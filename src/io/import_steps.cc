@@ -80,6 +80,22 @@ Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
   return bits.take();
 }
 
+void write_offsets(std::span<const uint32_t> degrees, StoreWriter& store) {
+  constexpr size_t kRows = size_t{1} << 16;
+  ArrayWriter writer = store.begin_array<EdgeOffset>("adjacency_offsets");
+  std::vector<EdgeOffset> offsets{0};
+  EdgeOffset end = 0;
+  for (const uint32_t degree : degrees) {
+    if (offsets.size() == kRows) {
+      writer.append(std::span<const EdgeOffset>(offsets));
+      offsets.clear();
+    }
+    offsets.push_back(end += degree);
+  }
+  writer.append(std::span<const EdgeOffset>(offsets));
+  store.end_array("adjacency_offsets", writer);
+}
+
 void require_rows(const Array& array, NodeId num_nodes, const char* what) {
   if (array.shape().empty() || array.rows() != num_nodes)
     throw Error(fmt::format("holds {} of {} nodes, but the graph has {}", what, array.rows(), num_nodes),
@@ -99,13 +115,23 @@ std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const Import
   const BuildOptions build{.directed = options.directed, .keep_self_loops = options.keep_self_loops};
   WatchedEdges watched(edges);
   BuildCounts counts;
-  const CsrGraph graph = build_graph(num_nodes, watched, build, &counts);
-  report.add_counts(counts, build);
-  store.write_graph(graph);
   std::vector<bool> touched(num_nodes, false);
-  for (NodeId v = 0; v < num_nodes; ++v) touched[v] = graph.degree(v) > 0;
-  if (options.directed)
-    for (const NodeId v : graph.targets()) touched[v] = true;
+  ArrayWriter targets = store.begin_array<NodeId>("adjacency_targets");
+  std::optional<ArrayWriter> weights;
+  if (edges.weighted()) weights.emplace(store.begin_array<float>("adjacency_weights"));
+  const BuiltRows rows = build_rows(num_nodes, watched, build, &counts, [&](auto row_targets, auto row_weights) {
+    targets.append(row_targets);
+    if (weights) weights->append(row_weights);
+    if (options.directed)
+      for (const NodeId v : row_targets) touched[v] = true;
+  });
+  for (NodeId v = 0; v < num_nodes; ++v)
+    if (rows.degrees[v] > 0) touched[v] = true;
+  store.end_array("adjacency_targets", targets);
+  if (weights) store.end_array("adjacency_weights", *weights);
+  write_offsets(rows.degrees, store);
+  store.declare_graph(num_nodes, rows.entries, rows.num_edges(options.directed), options.directed, rows.weighted);
+  report.add_counts(counts, build);
   return touched;
 }
 

@@ -124,7 +124,8 @@ NodeIds NodeIndex::take_ids() {
   return range ? NodeIds{} : NodeIds::integers(std::move(ids));
 }
 
-SettledEdges::SettledEdges(EdgeList& edges, const NodeIndex* index) : edges_(edges), index_(index) {
+SettledEdges::SettledEdges(EdgeList& edges, const NodeIndex* index) : edges_(edges) {
+  if (index != nullptr && !index->identical()) edges.renumber([&](NodeId v) { return index->final(v); });
   if (edges.weighted())
     edges.visit([&](const EdgeRun& run) {
       weighted_ |= std::any_of(run.weights, run.weights + run.size, [](float weight) { return weight != 1; });
@@ -132,21 +133,9 @@ SettledEdges::SettledEdges(EdgeList& edges, const NodeIndex* index) : edges_(edg
 }
 
 void SettledEdges::visit(const std::function<void(const EdgeRun&)>& use) const {
-  const bool identical = index_ == nullptr || index_->identical();
-  std::vector<NodeId> from, to;
-  edges_.visit([&](const EdgeRun& run) {
-    EdgeRun settled = run;
-    if (!weighted_) settled.weights = nullptr;
-    if (!identical) {
-      const auto final = [&](NodeId v) { return index_->final(v); };
-      from.resize(run.size);
-      to.resize(run.size);
-      std::transform(run.from, run.from + run.size, from.begin(), final);
-      std::transform(run.to, run.to + run.size, to.begin(), final);
-      settled.from = from.data();
-      settled.to = to.data();
-    }
-    use(settled);
+  edges_.visit([&](EdgeRun run) {
+    if (!weighted_) run.weights = nullptr;
+    use(run);
   });
 }
 

@@ -72,8 +72,8 @@ class NodeIndex {
   std::vector<NodeId> order_;  // integers in the table: their place in ascending order
 };
 
-// Edges that were read, as the graph is to have them: with final numbers for provisional ones (index null: they are
-// final), and without weights where every weight is 1.
+// Edges that were read, as the graph is to have them: with final numbers in place of provisional ones (index null: they
+// are final), and without weights where every weight is 1.
 class SettledEdges final : public EdgeSource {
  public:
   SettledEdges(EdgeList& edges, const NodeIndex* index);
@@ -83,7 +83,6 @@ class SettledEdges final : public EdgeSource {
 
  private:
   EdgeList& edges_;
-  const NodeIndex* index_;
   bool weighted_ = false;
 };
 

@@ -1,12 +1,16 @@
 #include "graph/graph_builder.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "common/memory.h"
 #include "common/random.h"
+#include "common/threads.h"
 
 namespace cgcn {
 namespace {
@@ -17,7 +21,9 @@ TEST(GraphBuilder, EqualsBruteForce) {
     Random random(trial, Purpose::kTest);
     const NodeId n = 1 + random.below(12);
     const bool weighted = random.below(2) == 1;
-    const BuildOptions options{.directed = random.below(2) == 1, .keep_self_loops = random.below(2) == 1};
+    const BuildOptions options{.directed = random.below(2) == 1,
+                               .keep_self_loops = random.below(2) == 1,
+                               .entries_at_once = random.below(2) * (1 + random.below(20))};
     EdgeList edges(weighted);
     std::map<std::pair<NodeId, NodeId>, float> entries;
     BuildCounts expected;
@@ -66,6 +72,37 @@ TEST(GraphBuilder, EqualsBruteForce) {
     EXPECT_EQ(counts.one_directional, expected.one_directional);
     for (NodeId v = 0; v < n; ++v) EXPECT_TRUE(std::is_sorted(graph.neighbours(v).begin(), graph.neighbours(v).end()));
   }
+}
+
+// Rows that go on to a file are never in memory together: the source (8 bytes an edge), and little besides.
+TEST(GraphBuilder, MemoryIsNearTheSizeOfTheRows) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  constexpr NodeId kNodes = 1'000'000;
+  constexpr uint64_t kEdges = 24'000'000;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    set_thread_count(1);  // OpenMP's other threads stay behind in the parent
+    const uint64_t before = memory_figures().anonymous;
+    EdgeList edges;
+    Random random(1, Purpose::kTest);
+    for (uint64_t i = 0; i < kEdges; ++i) edges.add(random.below(kNodes), random.below(kNodes));
+    uint64_t peak = 0, entries = 0;
+    const BuiltRows rows = build_rows(kNodes, edges, {}, nullptr, [&](auto targets, auto) {
+      peak = std::max(peak, memory_figures().anonymous - before);  // a range is there whole, and the source with it
+      entries += targets.size();
+    });
+    const uint64_t store = 4 * entries + 8 * uint64_t{kNodes};
+    constexpr uint64_t kFixed = uint64_t{32} << 20;
+    std::printf("peak %.1f MB for rows of %.1f MB\n", static_cast<double>(peak) / 1e6,
+                static_cast<double>(store) / 1e6);
+    std::fflush(stdout);
+    ::_exit(rows.entries == entries && peak < store * 13 / 10 + kFixed ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(GraphBuilder, EdgeListKeepsEverythingAcrossChunks) {
