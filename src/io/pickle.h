@@ -2,7 +2,7 @@
 // them.
 //
 // A pickle is a program for a stack machine. This one knows the opcodes that build such values and a fixed list of
-// names that may be called, each of which is a case in this file: nothing is looked up, imported or executed.
+// names that may be called, each of which is a case in pickle_machine.cc: nothing is looked up, imported or executed.
 // Everything else is refused with its name and place. Memory is a small multiple of the file, and nothing recurses.
 #pragma once
 
@@ -43,6 +43,7 @@ class Pickle {
     std::string detail;  // dtype: "f4"
   };
 
+  void run(SharedBytes bytes);  // the opcodes, up to the root's value
   const std::vector<Value>& items(const Value& value) const { return sequences_[value.index]; }
   std::string_view text(const Value& value) const { return texts_[value.index].text(); }
   Array make_array(const Value& value) const;
