@@ -5,12 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "common/error.h"
@@ -210,12 +213,40 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
 
 namespace {
 
-// Nobody else names files so, and a process number means something on one host only: temporaries of another machine (or
-// container) on a shared disk are left alone.
-std::string temporary_mark() {
+constexpr const char* kTemporaryMark = ".clustergcn-";  // nobody else names files so
+constexpr auto kForeignAge = std::chrono::hours(24 * 7);
+
+// A process number means something on one host only, so that the host's name is part of a temporary's.
+uint32_t host_number() {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
-  return fmt::format(".clustergcn-{:08x}-", static_cast<uint32_t>(checksum(host, std::strlen(host))));
+  return static_cast<uint32_t>(checksum(host, std::strlen(host)));
+}
+
+struct TemporaryName {
+  uint32_t host = 0;
+  int pid = 0;
+};
+
+// ….clustergcn-HOST-PID-N.tmp, and nothing else.
+std::optional<TemporaryName> parse_temporary(const std::string& name) {
+  const size_t at = name.rfind(kTemporaryMark);
+  if (at == std::string::npos) return std::nullopt;
+  const char* rest = name.c_str() + at + std::strlen(kTemporaryMark);
+  TemporaryName found;
+  int used = 0;
+  if (std::sscanf(rest, "%8x-%9d-%*9u.tmp%n", &found.host, &found.pid, &used) != 2 || used == 0 || rest[used] != '\0')
+    return std::nullopt;
+  return found;
+}
+
+bool unchanged_for_long(const fs::path& path) {
+  std::error_code error;
+  fs::file_time_type newest = fs::last_write_time(path, error);
+  if (error) return false;
+  for (const auto& entry : fs::recursive_directory_iterator(path, error))
+    if (const auto time = entry.last_write_time(error); !error) newest = std::max(newest, time);
+  return newest < fs::file_time_type::clock::now() - kForeignAge;
 }
 
 }  // namespace
@@ -223,23 +254,19 @@ std::string temporary_mark() {
 fs::path temporary_sibling(const fs::path& path) {
   static std::atomic<unsigned> counter{0};
   fs::path sibling = path;
-  sibling += fmt::format("{}{}-{}.tmp", temporary_mark(), ::getpid(), counter++);
+  sibling += fmt::format("{}{:08x}-{}-{}.tmp", kTemporaryMark, host_number(), ::getpid(), counter++);
   return sibling;
 }
 
 void remove_stale_temporaries(const fs::path& directory) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error)) {
-    const std::string name = entry.path().filename().string();
-    const std::string mark = temporary_mark();
-    const size_t at = name.rfind(mark);
-    int pid = 0, used = 0;
-    if (at == std::string::npos || std::sscanf(name.c_str() + at + mark.size(), "%9d-%*9u.tmp%n", &pid, &used) != 1 ||
-        used == 0 || at + mark.size() + static_cast<size_t>(used) != name.size())
-      continue;
-    if (pid <= 0 || ::kill(pid, 0) == 0 || errno != ESRCH) continue;
+    const auto name = parse_temporary(entry.path().filename().string());
+    if (!name || name->pid <= 0) continue;
+    const bool stale =
+        name->host == host_number() ? ::kill(name->pid, 0) != 0 && errno == ESRCH : unchanged_for_long(entry.path());
     std::error_code ignored;
-    fs::remove_all(entry.path(), ignored);
+    if (stale) fs::remove_all(entry.path(), ignored);
   }
 }
 

@@ -81,7 +81,8 @@ class StagedDirectory {
 
 std::string read_text_file(const fs::path& path, size_t limit = size_t{1} << 30);
 void write_file_atomically(const fs::path& path, std::string_view text);
-// Removes what temporary_sibling named in `directory` on this host and whose process is gone.
+// Removes what temporary_sibling named in `directory` and nobody writes any more: on this host, where the process is
+// gone; by another host (or container), whose processes cannot be asked, where nothing in it changed for seven days.
 void remove_stale_temporaries(const fs::path& directory);
 fs::path temporary_sibling(const fs::path& path);  // the name scheme that remove_stale_temporaries knows
 uint64_t free_disk_space(const fs::path& path);

@@ -186,6 +186,26 @@ TEST(StaleTemporaries, OnlyThoseOfDeadProcessesGo) {
   EXPECT_EQ(entries_in(folder.path()), 5u);
 }
 
+TEST(StaleTemporaries, ThoseOfOtherHostsGoAfterSevenDaysWithoutAChange) {
+  const test::TemporaryFolder folder;
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(24 * 8);
+  const fs::path file = folder / "f.clustergcn-00000000-1-0.tmp", fresh = folder / "f.clustergcn-00000000-1-1.tmp",
+                 store = folder / "s.clustergcn-00000000-1-2.tmp", busy = folder / "s.clustergcn-00000000-1-3.tmp",
+                 other = folder / "s.clustergcn-notes.tmp";
+  for (const fs::path& path : {file, fresh, other}) std::ofstream(path) << "x";
+  for (const fs::path& path : {store, busy}) {
+    fs::create_directories(path);
+    std::ofstream(path / "array.npy") << "x";
+  }
+  for (const fs::path& path : {file, store / "array.npy", store, busy, other}) fs::last_write_time(path, long_ago);
+  remove_stale_temporaries(folder.path());
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_FALSE(fs::exists(store));
+  EXPECT_TRUE(fs::exists(fresh));
+  EXPECT_TRUE(fs::exists(busy));  // something in it is still being written
+  EXPECT_TRUE(fs::exists(other));
+}
+
 TEST(StaleTemporaries, WhatAKilledProcessLeftGoesAtTheNextStart) {
   const test::TemporaryFolder folder;
   const pid_t child = ::fork();
