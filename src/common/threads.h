@@ -14,6 +14,27 @@ namespace cgcn {
 void set_thread_count(int threads);  // 0: all cores that the process may use
 int thread_count();
 
+// An exception must not leave an OpenMP region: the first one is kept, and thrown again behind it.
+class FirstFailure {
+ public:
+  template <class Work>
+  void catch_in(Work&& work) noexcept {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::exception_ptr failure_;
+  std::mutex mutex_;
+};
+
 // Calls work(begin, end) for consecutive blocks of [0, n). Blocks run in any order on any thread; an exception thrown
 // by one of them is rethrown here after the others have finished.
 template <class Work>
@@ -23,19 +44,13 @@ void parallel_blocks(size_t n, size_t block, Work&& work) {
     if (n > 0) work(size_t{0}, n);
     return;
   }
-  std::exception_ptr failure;
-  std::mutex mutex;
+  FirstFailure failure;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(thread_count())
   for (std::ptrdiff_t i = 0; i < blocks; ++i) {
-    try {
-      const size_t begin = static_cast<size_t>(i) * block;
-      work(begin, std::min(n, begin + block));
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
+    const size_t begin = static_cast<size_t>(i) * block;
+    failure.catch_in([&] { work(begin, std::min(n, begin + block)); });
   }
-  if (failure) std::rethrow_exception(failure);
+  failure.rethrow();
 }
 
 }  // namespace cgcn
