@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "common/log.h"
 #include "common/memory.h"
@@ -38,7 +39,11 @@ std::string bar(double share, size_t cells) {
   return text.append(cells - filled, ' ');
 }
 
-// Cuts to `width` columns; a UTF-8 character counts as one.
+size_t columns_of(const std::string& text) {  // a UTF-8 character counts as one
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 std::string cut(const std::string& text, size_t width) {
   size_t columns = 0, i = 0;
   for (; i < text.size(); ++i)
@@ -74,15 +79,15 @@ void Progress::show_until_stopped() {
   milliseconds wait = terminal ? kPatience : kLogInterval;
   bool shown = false;
   for (unsigned frame = 0; !stop_signal_.wait_for(lock, wait, [this] { return stopping_; }); ++frame) {
-    const std::string text = line(timer_.seconds(), frame);
+    const ProgressState state{title_, unit_, note_, done_, total_, begun_, timer_.seconds(), frame};
     if (terminal) {
-      const std::string output = "\r" + cut(text, terminal_width() - 1) + "\x1b[K";
+      const std::string output = "\r" + format_progress(state, terminal_width() - 1) + "\x1b[K";
       std::fwrite(output.data(), 1, output.size(), stderr);
       std::fflush(stderr);
       wait = kFrame;
       shown = true;
     } else {
-      log::write_line(text);
+      log::write_line(format_progress(state));
     }
   }
   if (shown) {
@@ -91,21 +96,65 @@ void Progress::show_until_stopped() {
   }
 }
 
-std::string Progress::line(double seconds, unsigned frame) {
-  const uint64_t done = done_, total = total_;
-  const auto amount = [&](uint64_t value) { return unit_ == "bytes" ? format_bytes(value) : format_count(value); };
-  const std::string suffix = unit_.empty() || unit_ == "bytes" ? "" : " " + unit_;
-  const std::string note = note_.empty() ? "" : "  " + note_;
-  const bool terminal = log::is_terminal();
-  if (total == 0) {
-    constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
-    return fmt::format("{}{} {}{}{}", terminal ? std::string(kSpinner[frame % 10]) + " " : "", title_,
-                       format_seconds(seconds), done > 0 ? "  " + amount(done) + suffix : "", note);
+namespace {
+
+// What a line is put together from.
+struct Parts {
+  std::string title, share, amount, left;
+  std::vector<std::string> notes;
+  double done_share = 0;
+};
+
+Parts make_parts(const ProgressState& state) {
+  Parts parts{.title = state.title, .share = {}, .amount = {}, .left = {}, .notes = {}};
+  const auto amount = [&](uint64_t value) { return state.unit == "bytes" ? format_bytes(value) : format_count(value); };
+  const std::string suffix = state.unit.empty() || state.unit == "bytes" ? "" : " " + state.unit;
+  for (size_t at = 0; at < state.note.size();) {
+    const size_t end = std::min(state.note.find("  ", at), state.note.size());
+    parts.notes.push_back(state.note.substr(at, end - at));
+    at = end + 2;
   }
-  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-  const std::string left = share > 0.005 ? fmt::format("  {} left", format_seconds(seconds / share - seconds)) : "";
-  return fmt::format("{} {}{:3.0f} %  {} of {}{}{}{}", title_, terminal ? "▕" + bar(share, 20) + "▏" : "", share * 100,
-                     amount(std::min(done, total)), amount(total), suffix, left, note);
+  if (state.total == 0) {
+    parts.share = " " + format_seconds(state.seconds);
+    if (state.done > 0) parts.amount = "  " + amount(state.done) + suffix;
+    return parts;
+  }
+  const auto whole = static_cast<double>(state.total);
+  parts.done_share = std::min(1.0, static_cast<double>(state.done) / whole);
+  parts.share = fmt::format(" {:3.0f} %", parts.done_share * 100);
+  parts.amount = fmt::format("  {} of {}{}", amount(std::min(state.done, state.total)), amount(state.total), suffix);
+  const double since = state.done > state.begun ? static_cast<double>(state.done - state.begun) : 0;
+  if (since / whole > 0.005) {
+    const double remaining = static_cast<double>(state.total - std::min(state.done, state.total));
+    parts.left = fmt::format("  {} left", format_seconds(state.seconds / since * remaining));
+  }
+  return parts;
+}
+
+std::string join(const Parts& parts, const std::string& bar) {
+  std::string text = parts.title + bar + parts.share + parts.amount + parts.left;
+  for (const std::string& note : parts.notes) text += "  " + note;
+  return text;
+}
+
+}  // namespace
+
+std::string format_progress(const ProgressState& state) { return join(make_parts(state), ""); }
+
+std::string format_progress(const ProgressState& state, size_t width) {
+  constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+  Parts parts = make_parts(state);
+  if (state.total == 0) parts.title = std::string(kSpinner[state.frame % 10]) + " " + parts.title;
+  size_t cells = state.total == 0 ? 0 : 20;
+  const auto text = [&] { return join(parts, cells == 0 ? "" : fmt::format(" ▕{}▏", bar(parts.done_share, cells))); };
+  const auto too_long = [&] { return columns_of(text()) > width; };
+  if (too_long() && state.total > 0) parts.amount.clear();
+  if (too_long()) cells /= 2;
+  if (too_long()) cells = 0;
+  while (too_long() && !parts.notes.empty()) parts.notes.pop_back();
+  if (too_long()) parts.amount.clear();
+  if (too_long()) parts.left.clear();
+  return cut(text(), width);
 }
 
 std::string format_seconds(double seconds) {

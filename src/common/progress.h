@@ -23,21 +23,37 @@ class Progress {
 
   void advance(uint64_t by = 1) { done_.fetch_add(by, std::memory_order_relaxed); }
   void set(uint64_t done) { done_.store(done, std::memory_order_relaxed); }
+  // Part of it was done before: it counts, but says nothing of the speed. Call before advance().
+  void start_at(uint64_t done) {
+    begun_.store(done, std::memory_order_relaxed);
+    set(done);
+  }
   void set_total(uint64_t total) { total_.store(total, std::memory_order_relaxed); }
-  void set_note(std::string note);  // shown at the end of the line: loss, validation score …
+  // Shown at the end of the line: loss, validation score …, two blanks between them, the most telling one first.
+  void set_note(std::string note);
 
  private:
   void show_until_stopped();
-  std::string line(double seconds, unsigned frame);
 
   std::string title_, unit_, note_;
-  std::atomic<uint64_t> total_, done_{0};
+  std::atomic<uint64_t> total_, done_{0}, begun_{0};
   Timer timer_;
   std::mutex mutex_;
   std::condition_variable stop_signal_;
   bool stopping_ = false;
   std::thread thread_;
 };
+
+// One line of progress, as Progress shows it.
+struct ProgressState {
+  std::string title, unit, note;
+  uint64_t done = 0, total = 0, begun = 0;
+  double seconds = 0;  // since `begun`
+  unsigned frame = 0;  // of the spinner
+};
+std::string format_progress(const ProgressState& state);  // for a log: all of it
+// For a terminal, with a bar, in at most `width` columns: what tells least is left out first.
+std::string format_progress(const ProgressState& state, size_t width);
 
 std::string format_seconds(double seconds);  // "0.8 s", "12 s", "3 min 20 s", "1 h 05 min"
 std::string format_count(uint64_t count);    // "61,859,140"
