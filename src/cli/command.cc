@@ -21,7 +21,7 @@ void bind_options(CLI::App& command, OptionList& list) {
     if (option.kind() == Option::Kind::kFlag) {
       const bool on = option.default_text() == "true";  // then what a user may want to say is --no-…
       declared = command.add_flag_function(
-          on ? flag + ",!--no-" + option.name() : flag,
+          flag + ",!--no-" + option.name(),
           [&option, flag](int64_t count) { option.set(count > 0 ? "true" : "false", flag); },
           on ? fmt::format("{} (on unless --no-{})", help, option.name()) : help);
     } else {

@@ -2,11 +2,14 @@
 //   1 a problem the user can mend, 2 wrong usage, 70 a bug of ours, 130 interrupted
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <system_error>
 
 #include "cli/command.h"
 #include "common/error.h"
@@ -15,6 +18,35 @@
 
 namespace cgcn {
 namespace {
+
+// CLI11's own messages do not say what was meant. The first word that is no command, or no option of the command.
+std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const CLI::App* command = nullptr;
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0) {
+      const CLI::App& asked = command != nullptr ? *command : program;
+      const std::string name = word.substr(0, word.find('='));
+      std::vector<std::string> known;
+      for (const CLI::Option* option : asked.get_options())
+        for (const auto* names : {&option->get_lnames(), &option->get_fnames()})
+          for (const std::string& known_name : *names) known.push_back("--" + known_name);
+      if (name != "-h" && std::find(known.begin(), known.end(), name) == known.end()) {
+        const std::string near = nearest(name, known);
+        return fmt::format("unknown option {}{}", name, near.empty() ? "" : fmt::format(" (did you mean {}?)", near));
+      }
+    } else if (command == nullptr) {
+      std::vector<std::string> known;
+      for (const CLI::App* other : program.get_subcommands({})) {
+        if (other->get_name() == word) command = other;
+        known.push_back(other->get_name());
+      }
+      if (command == nullptr) return fmt::format("unknown command '{}'{}", word, did_you_mean(word, known));
+    }
+  }
+  return problem.what();
+}
 
 int run(int argc, char** argv) {
   CLI::App program("Trains deep graph convolutional networks on large graphs (Cluster-GCN).", "clustergcn");
@@ -28,9 +60,12 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    const bool asked = problem.get_exit_code() == 0;  // --help, --version
-    program.exit(problem);
-    return asked ? 0 : 2;
+    if (problem.get_exit_code() == 0) return program.exit(problem);  // --help, --version
+    std::string command = "clustergcn";
+    for (const CLI::App* used : program.get_subcommands()) command += " " + used->get_name();
+    log::write_line(
+        fmt::format("error: {}\n  try: {} --help", describe_usage_error(program, problem, argc, argv), command));
+    return 2;
   }
   if (std::fflush(stdout) != 0 && errno != EPIPE)
     throw Error(fmt::format("cannot write: {}", std::strerror(errno)), "standard output");
@@ -64,6 +99,9 @@ int main(int argc, char** argv) {
   } catch (const cgcn::Interrupted& stop) {
     cgcn::log::write_line(stop.what());
     return 130;
+  } catch (const std::system_error& problem) {  // what fmt and the standard library say of files
+    cgcn::log::write_line(std::string("error: ") + problem.what());
+    return 1;
   } catch (const std::bad_alloc&) {
     cgcn::log::write_line("error: out of memory\n  try: a smaller --memory, fewer --threads, or a machine with more");
     return 1;

@@ -1,6 +1,7 @@
 #include "common/options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -75,7 +76,8 @@ Option& Option::shape(std::function<void(const std::string&)> check) {
 void Option::set(const std::string& text, const std::string& where) {
   try {
     if (kind_ == Kind::kChoice && std::find(choices_.begin(), choices_.end(), text) == choices_.end())
-      throw std::invalid_argument(fmt::format("'{}' is not one of {}", text, join(choices_, ", ")));
+      throw std::invalid_argument(
+          fmt::format("'{}' is not one of {}{}", text, join(choices_, ", "), did_you_mean(text, choices_)));
     if (ranged_) {
       const auto number = parse_number<double>(text);
       if (number < low_ || number > high_)
@@ -84,8 +86,16 @@ void Option::set(const std::string& text, const std::string& where) {
     if (check_) check_(text);
     set_(text);
   } catch (const std::invalid_argument& problem) {
-    throw Error(problem.what(), where, help_);
+    // The default is an example of the right form; choices and ranges have been told already.
+    const bool shows = (kind_ == Kind::kInteger || kind_ == Kind::kReal || kind_ == Kind::kText) && !ranged_;
+    throw Error(problem.what(), where,
+                shows && !default_text_.empty() ? fmt::format("--{} {}, the default", name_, default_text_) : "");
   }
+}
+
+std::string Option::command_line() const {
+  if (kind_ == Kind::kFlag) return (text() == "true" ? "--" : "--no-") + name_;
+  return fmt::format("--{} {}", name_, shell_word(text()));
 }
 
 Option& OptionList::add_erased(std::string name, Option::Kind kind, std::string help, std::function<std::string()> get,
@@ -152,8 +162,7 @@ void OptionList::set(const std::string& name, const std::string& text, const std
   if (Option* option = find(name)) return option->set(text, where.empty() ? "--" + name : where + ": " + name);
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name_);
-  const std::string near = nearest(name, names);
-  throw Error(fmt::format("there is no option '{}'", name), where, near.empty() ? "" : fmt::format("'{}'", near));
+  throw Error(fmt::format("there is no option '{}'{}", name, did_you_mean(name, names)), where);
 }
 
 nlohmann::json OptionList::to_json() const {
@@ -208,6 +217,17 @@ std::string OptionList::to_toml() const {
   return text;
 }
 
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./+,:=@%").find(c) != std::string::npos;
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
   const auto distance = [](const std::string& a, const std::string& b) {
     std::vector<size_t> row(b.size() + 1);
@@ -230,6 +250,11 @@ std::string nearest(const std::string& text, const std::vector<std::string>& can
       best = candidate;
     }
   return best;
+}
+
+std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(text, candidates);
+  return near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near);
 }
 
 }  // namespace cgcn

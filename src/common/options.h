@@ -35,6 +35,8 @@ class Option {
   const std::vector<std::string>& choices() const { return choices_; }
   const std::string& default_text() const { return default_text_; }
   std::string text() const { return get_(); }  // the value as it is now, in the form that set() takes
+  // The value as it is now, to be pasted into a shell: "--parts 50", "--no-bias", "--from 'my file'".
+  std::string command_line() const;
   bool is_default() const { return text() == default_text_; }
   // Checks and stores. Throws Error that names `where`, such as "--parts" or "run.toml: parts".
   void set(const std::string& text, const std::string& where);
@@ -100,7 +102,12 @@ class OptionList {
   std::string group_;
 };
 
-// The candidate nearest to `text` by edit distance, for "did you mean"; empty where none is near.
+// Quoted where a shell would not take it as one word.
+std::string shell_word(const std::string& text);
+
+// The candidate nearest to `text` by edit distance; empty where none is near.
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates);
+// " (did you mean 'epochs'?)", to stand behind a name that is not known; empty where none is near.
+std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates);
 
 }  // namespace cgcn

@@ -4,6 +4,8 @@
 // and labels (attr_matrix where the features are dense). It has no split of its own: split.npy beside it is used.
 // “dgl-reddit”: reddit_data.npz (feature, label, node_types: 1 train, 2 validation, 3 test) and reddit_graph.npz
 // (SciPy).
+#include <algorithm>
+
 #include "common/error.h"
 #include "io/import_steps.h"
 #include "io/pickle.h"
@@ -29,7 +31,13 @@ fs::path find_benchmark_file(const fs::path& source) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(source, error))
     if (entry.path().extension() == ".npz" && is_benchmark_file(entry.path())) found.push_back(entry.path());
-  return found.size() == 1 ? found.front() : fs::path();
+  if (found.size() > 1) {
+    std::sort(found.begin(), found.end());
+    throw Error(
+        fmt::format("holds several graphs: {} and {}", found[0].filename().string(), found[1].filename().string()),
+        source.string(), "give the path of one of them");
+  }
+  return found.empty() ? fs::path() : found.front();
 }
 
 // Texts, or (as in some of these files) a pickled array of str. What is neither is told, and left out.

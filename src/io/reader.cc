@@ -1,10 +1,11 @@
 #include "io/reader.h"
 
-#include <array>
+#include <algorithm>
 
 #include "common/error.h"
 #include "common/progress.h"
 #include "io/import_steps.h"
+#include "io/npz.h"
 
 namespace cgcn {
 
@@ -14,9 +15,10 @@ void ImportOptions::list_options(OptionList& list) {
   for (const auto& reader : all_readers()) names += ", " + reader->name();
   list.add("format", &format, "the source's format: " + names).value("NAME").shape([names](const std::string& text) {
     if (text == "auto") return;
-    for (const auto& reader : all_readers())
-      if (reader->name() == text) return;
-    throw std::invalid_argument(fmt::format("'{}' is not one of {}", text, names));
+    std::vector<std::string> known;
+    for (const auto& reader : all_readers()) known.push_back(reader->name());
+    if (std::find(known.begin(), known.end(), text) != known.end()) return;
+    throw std::invalid_argument(fmt::format("'{}' is not one of {}{}", text, names, did_you_mean(text, known)));
   });
   list.add("directed", &directed, "keep the direction of edges; otherwise each gets its reverse");
   list.add("keep-self-loops", &keep_self_loops, "keep edges from a node to itself; otherwise they are dropped");
@@ -59,12 +61,24 @@ const std::vector<std::unique_ptr<Reader>>& all_readers() {
   return readers;
 }
 
+namespace {
+
+// A damaged .npz is recognised by no reader: what is wrong with it helps more than that nothing fits.
+void open_npz_files(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".npz" && entry.is_regular_file(error)) NpzFile(entry.path(), {});
+}
+
+}  // namespace
+
 const Reader& choose_reader(const fs::path& source, const ImportOptions& options) {
   std::error_code error;
   for (const auto& reader : all_readers())
     if (options.format == "auto" ? reader->recognises(source) : reader->name() == options.format) return *reader;
   CGCN_CHECK(options.format == "auto", "format {} passed the option's check", options.format);
   if (!fs::exists(source, error)) throw Error("no such file or folder", source.string());
+  open_npz_files(source);
   std::string known = "give one of these:";
   for (const auto& reader : all_readers())
     known += fmt::format("\n    {:<15} {}", reader->name(), reader->description());

@@ -108,9 +108,8 @@ const Recipe& find_recipe(const std::string& name) {
     if (recipe.name == name) return recipe;
     names.push_back(recipe.name);
   }
-  const std::string near = nearest(name, names);
-  throw Error(fmt::format("there is no recipe '{}'", name), "--recipe",
-              fmt::format("{}{}", near.empty() ? "" : near + "; all: ", fmt::join(names, ", ")));
+  throw Error(fmt::format("there is no recipe '{}'{}", name, did_you_mean(name, names)), "--recipe",
+              fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
 void apply_recipe(const Recipe& recipe, OptionList& options) {

@@ -216,6 +216,17 @@ TEST(BrokenNpz, AnyCutOrChangedByteIsAnErrorOrHarmless) {
   }
 }
 
+TEST(Npz, ADamagedFileInAFolderIsNamed) {
+  const test::TemporaryFolder folder;
+  fs::create_directories(folder / "g");
+  const std::string whole = zip({{"adj_indptr.npy", kWhole}, {"labels.npy", kWhole}});
+  test::write_bytes(folder / "g" / "photo.npz", whole.substr(0, whole.size() - 30));
+  EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("photo.npz: broken .npz: its end is missing"));
+  test::write_bytes(folder / "g" / "photo.npz", whole);
+  test::write_bytes(folder / "g" / "computers.npz", whole);
+  EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("holds several graphs: computers.npz and photo.npz"));
+}
+
 // --- SciPy matrices in an .npz
 
 std::string matrix_error(const std::string& member, const std::string& bytes) {
