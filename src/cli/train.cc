@@ -33,11 +33,15 @@ struct TrainCommand {
   void report_json(const TrainingSummary& summary) const;
 };
 
-// What the command line named, in the form that set() takes.
+std::string whole_path(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
+
+// What the command line named, in the form that set() takes. Paths are made whole, since a run may go on from
+// elsewhere.
 std::vector<std::pair<std::string, std::string>> TrainCommand::given_options() {
   std::vector<std::pair<std::string, std::string>> given;
   for (const Option& option : list.all())
-    if (command->count("--" + option.name()) > 0) given.emplace_back(option.name(), option.text());
+    if (command->count("--" + option.name()) > 0)
+      given.emplace_back(option.name(), option.name() == "from" ? whole_path(option.text()) : option.text());
   return given;
 }
 
@@ -47,6 +51,7 @@ void TrainCommand::settle_options() {
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
   if (!recipe.empty()) apply_recipe(find_recipe(recipe), list);
   if (!config.empty()) read_toml(config, list);
+  options.partition.from = whole_path(options.partition.from);
   for (const auto& [name, value] : given) list.set(name, value, "");
 }
 
@@ -67,14 +72,22 @@ void TrainCommand::settle_resumed_options() {
                   "leave it out, or train anew with another --run");
     list.set(name, value, "");
   }
-  if (store.empty()) store = load_model(last_checkpoint(run)).trained_on.store;
+  if (!store.empty()) return;
+  store = recorded_store(run);  // also of a run that was stopped before its first checkpoint
+  std::error_code problem;
+  if (store.empty())
+    throw Error("does not say which graph it was for", run, "clustergcn train STORE --run DIR --resume");
+  if (!fs::exists(store, problem))
+    throw Error(
+        "the graph store of this run is not there any more", store,
+        fmt::format("clustergcn train STORE --run {} --resume, with the place where it is now", shell_word(run)));
 }
 
 // What differs from the defaults; config.toml has everything.
 void TrainCommand::show_settings() {
   std::string text;
   for (const Option& option : list.all())
-    if (!option.is_default()) text += fmt::format(" --{} {}", option.name(), option.text());
+    if (!option.is_default()) text += " " + option.command_line();
   log::note("settings:{}", text.empty() ? " the defaults" : text);
 }
 

@@ -67,7 +67,7 @@ void check_options(const PartitionOptions& options) {
 }
 
 // The one that is there, or an Error that says why it is not the one meant.
-Store open_existing(const fs::path& path, const json& description, const json& source) {
+Store open_existing(const fs::path& path, const json& description, const json& source, const Store& store) {
   const std::string where = path.string();
   const std::string remedy =
       "'clustergcn partition' with --force makes it again; another --partition-name leaves it alone";
@@ -86,7 +86,20 @@ Store open_existing(const fs::path& path, const json& description, const json& s
     throw Error("the partition is stale: the store's features, labels, split or ids have changed since", where, remedy);
   if (made.at("options") != description)
     throw Error(fmt::format("the partition was made with other options: {}", made.at("options").dump()), where, remedy);
+  for (const auto& [what, field] : {std::pair{"features", "columns"}, {"features", "kind"}, {"labels", "classes"}})
+    if (const json& here = partition.meta().at(what).at(field), &there = store.meta().at(what).at(field); here != there)
+      throw Error(fmt::format("the partition is damaged: its {} {} are {}, the store's {}", what, field, here.dump(),
+                              there.dump()),
+                  where, remedy);
   return partition;
+}
+
+// --parts beside a file is a claim about it.
+void check_file_parts(const PartitionOptions& options, uint32_t clusters) {
+  if (options.method == PartitionMethod::kFile && options.parts > 0 && options.parts != clusters)
+    throw Error(fmt::format("puts the {} into {} clusters, not the {} of --parts",
+                            options.transductive ? "nodes" : "training nodes", clusters, options.parts),
+                options.from, "leave --parts out");
 }
 
 void check_disk_space(const Store& store) {
@@ -155,8 +168,9 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   std::error_code ignored;
   if (!options.replace && fs::exists(path, ignored)) {
     stages->begin("open");
-    result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source)));
+    result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source, store)));
     result.reused = true;
+    check_file_parts(options, result.layout.num_clusters());
     stages->end();
     return result;
   }
@@ -164,10 +178,7 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   const Assignment assignment = options.method == PartitionMethod::kFile
                                     ? assign_from_file(numbers, nodes)
                                     : assign_clusters(data, nodes, parts, options, *stages);
-  if (options.method == PartitionMethod::kFile && options.parts > 0 && options.parts != assignment.num_clusters)
-    throw Error(fmt::format("puts the {} into {} clusters, not the {} of --parts",
-                            options.transductive ? "nodes" : "training nodes", assignment.num_clusters, options.parts),
-                options.from, "leave --parts out");
+  check_file_parts(options, assignment.num_clusters);
   stages->begin("layout");
   StoreWriter writer(path, options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
   write_layout(store, nodes, assignment, options.memory, writer);

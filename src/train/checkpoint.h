@@ -38,8 +38,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, 
 struct TrainedOn {
   std::string store, name, content_hash, partition_hash;
   std::vector<std::string> class_names;
+  bool identity = false;  // no features: the model has a vector for each of its nodes
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainedOn, store, name, content_hash, partition_hash, class_names)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TrainedOn, store, name, content_hash, partition_hash, class_names,
+                                                identity)
 
 // A model as read from a file.
 struct SavedModel {

@@ -13,22 +13,37 @@ void require_same_features(const SavedModel& saved, const Dataset& data) {
   const auto refuse = [&](const std::string& what, const std::string& hint = {}) -> void {
     throw Error(what, data.path.string(), hint);
   };
+  const bool identity = data.features.kind() == FeatureMatrix::Kind::kIdentity;
+  const bool same_graph = data.content_hash == saved.trained_on.content_hash;
+  if (saved.trained_on.identity && !same_graph)
+    refuse("the model learnt a vector for every node of a graph without features, and knows no other graph",
+           fmt::format("the graph that it was trained on, {}; for others, train on a graph with features",
+                       saved.trained_on.store));
+  if (identity && !same_graph)
+    refuse(fmt::format("has no features, and the model was trained on {} of them", shape.input_columns),
+           "import the graph with the same features");
   if (data.features.columns() != shape.input_columns)
     refuse(fmt::format("has {} feature columns where the model was trained on {}", data.features.columns(),
                        shape.input_columns));
   if (data.features.is_dense() == shape.sparse_input)
     refuse(fmt::format("has {} features where the model was trained on {} ones",
                        shape.sparse_input ? "dense" : "sparse", shape.sparse_input ? "sparse" : "dense"));
-  if (data.features.kind() == FeatureMatrix::Kind::kIdentity && data.content_hash != saved.trained_on.content_hash)
-    refuse("has no features, so that the model, which learnt a vector for every node, knows only its own graph");
+}
+
+// The store that was given, or the one that the model remembers.
+Store open_store(const SavedModel& saved, const fs::path& given) {
+  if (!given.empty()) return Store(given);
+  std::error_code problem;
+  if (!fs::exists(saved.trained_on.store, problem))
+    throw Error("the graph store that the model was trained on is not there any more", saved.trained_on.store,
+                "name it behind the run, where it is now");
+  return Store(saved.trained_on.store);
 }
 
 }  // namespace
 
 Predictor::Predictor(const fs::path& run, const fs::path& store)
-    : saved_(load_model(kept_checkpoint(run))),
-      store_(store.empty() ? fs::path(saved_.trained_on.store) : store),
-      data_(store_.dataset()) {
+    : saved_(load_model(kept_checkpoint(run))), store_(open_store(saved_, store)), data_(store_.dataset()) {
   require_same_features(saved_, data_);
 }
 

@@ -117,6 +117,16 @@ std::vector<nlohmann::json> read_metrics(const fs::path& path) {
   return records;
 }
 
+std::string recorded_store(const fs::path& run) {
+  std::error_code problem;
+  if (!fs::is_regular_file(run / "environment.json", problem)) return {};
+  const auto record = nlohmann::json::parse(read_text_file(run / "environment.json"), nullptr, false);
+  const auto found = nlohmann::json::json_pointer("/store/store");
+  return record.is_object() && record.contains(found) && record.at(found).is_string()
+             ? record.at(found).get<std::string>()
+             : std::string();
+}
+
 nlohmann::json describe_environment() {
   utsname system{};
   ::uname(&system);

@@ -45,6 +45,9 @@ class RunDirectory {
 // The whole lines of a metrics file; what a killed process left half-written at its end is passed over.
 std::vector<nlohmann::json> read_metrics(const fs::path& file);
 
+// The store that environment.json names; empty where there is no such file yet.
+std::string recorded_store(const fs::path& run);
+
 // Program, compiler, processor, memory, time, command line.
 nlohmann::json describe_environment();
 

@@ -73,8 +73,12 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       run_(std::move(run)),
       data_(store.dataset()),
       layout_((require_trainable(data_), ensure_partition(store, options.method.partition(options.partition)).layout)),
-      trained_on_{fs::absolute(store.path()).string(), data_.name, data_.content_hash, hash_partition(layout_),
-                  data_.class_names},
+      trained_on_{fs::absolute(store.path()).string(),
+                  data_.name,
+                  data_.content_hash,
+                  hash_partition(layout_),
+                  data_.class_names,
+                  data_.features.kind() == FeatureMatrix::Kind::kIdentity},
       scaling_(options.train.standardise ? measure_columns(data_) : ColumnScaling()),
       training_(
           prepare(layout_.data, [&] { return aggregated_features(layout_, options.model.first_normalisation()); })),
@@ -93,13 +97,13 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
 
 // config.toml and environment.json; a resumed run writes what holds from now on.
 void Trainer::describe_run() {
-  OptionList list;
-  options_.list_options(list);
-  write_file_atomically(run_.config_file(), list.to_toml());
   nlohmann::json environment = describe_environment();
   environment["store"] = trained_on_;
   write_file_atomically(run_.environment_file(),
                         environment.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  OptionList list;
+  options_.list_options(list);
+  write_file_atomically(run_.config_file(), list.to_toml());  // last: it is what makes the folder a run
 }
 
 void Trainer::resume_from_checkpoint() {
@@ -129,7 +133,8 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
   const uint32_t epochs = options_.train.epochs, batches = batches_->batches_per_epoch();
   if (state_.epoch < epochs && !out_of_patience()) {
     const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;
-    Progress progress(done > 0 ? "Training on" : "Training", uint64_t{epochs} * batches - done, "steps");
+    Progress progress("Training", uint64_t{epochs} * batches, "steps");
+    progress.start_at(done);
     BatchQueue queue(*batches_, state_.epoch, epochs, state_.batch);
     while (state_.epoch < epochs && !out_of_patience()) {
       run_steps(queue, progress);
@@ -142,8 +147,9 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
   try {
     return summarise();
   } catch (const Interrupted&) {
-    throw Interrupted(fmt::format(
-        "training is done and saved; the test was stopped. To test:\n  clustergcn evaluate {}", run_.path().string()));
+    throw Interrupted(
+        fmt::format("training is done and saved; the test was stopped. To test:\n  clustergcn evaluate {}",
+                    shell_word(run_.path().string())));
   }
 }
 
@@ -264,7 +270,7 @@ void Trainer::stop_interrupted() {
   save();
   throw Interrupted(
       fmt::format("stopped in epoch {} of {}; everything is saved. To go on:\n  clustergcn train --run {} --resume",
-                  state_.epoch + 1, options_.train.epochs, run_.path().string()));
+                  state_.epoch + 1, options_.train.epochs, shell_word(run_.path().string())));
 }
 
 // Tests the model that is kept: the best on validation, or the last.

@@ -1,83 +1,17 @@
 // The program as a user runs it: generate, train, evaluate, predict; stopping and killing it; and every refusal.
-#include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "graph/npy.h"
 #include "graph/store.h"
-#include "support.h"
-#include "train/checkpoint.h"
-#include "train/run_directory.h"
+#include "program.h"
 
 namespace cgcn {
 namespace {
 
 using testing::HasSubstr;
 
-class EndToEnd : public testing::Test {
- protected:
-  struct Outcome {
-    int exit_code;  // negative: ended by that signal
-    std::string output, errors;
-  };
-
-  pid_t start(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), CGCN_PROGRAM);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      if (::chdir(folder_.path().c_str()) != 0) ::_exit(99);
-      const int out = ::open(fmt::format("stdout-{}", ::getpid()).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-      const int err = ::open(fmt::format("stderr-{}", ::getpid()).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-      ::dup2(out, STDOUT_FILENO);
-      ::dup2(err, STDERR_FILENO);
-      std::vector<char*> pointers;
-      for (std::string& argument : arguments) pointers.push_back(argument.data());
-      pointers.push_back(nullptr);
-      ::execv(CGCN_PROGRAM, pointers.data());
-      ::_exit(98);
-    }
-    return child;
-  }
-  Outcome finish(pid_t child) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return {WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status),
-            read_text_file(folder_ / fmt::format("stdout-{}", child)),
-            read_text_file(folder_ / fmt::format("stderr-{}", child))};
-  }
-  Outcome run(std::vector<std::string> arguments) { return finish(start(std::move(arguments))); }
-  std::string refused(std::vector<std::string> arguments) {
-    const Outcome outcome = run(std::move(arguments));
-    EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
-    EXPECT_THAT(outcome.errors, HasSubstr("error: "));
-    return outcome.errors;
-  }
-
-  void generate(const std::string& store, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"generate", store, "--nodes", "600", "--quiet"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    ASSERT_EQ(run(arguments).exit_code, 0);
-  }
-  static std::vector<std::string> train(const std::string& store, const std::string& where,
-                                        std::vector<std::string> more = {}, int epochs = 6) {
-    std::vector<std::string> arguments = {"train",   store, "--run",       where, "--hidden", "16",
-                                          "--parts", "4",   "--per-batch", "2",   "--epochs", std::to_string(epochs)};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  }
-  std::vector<float> weights(const std::string& run, const char* file = "last.safetensors") {
-    const SavedModel saved = load_model(folder_ / run / file);
-    return {saved.model->values().begin(), saved.model->values().end()};
-  }
-
-  test::TemporaryFolder folder_;
-};
+class EndToEnd : public test::ProgramTest {};
 
 TEST_F(EndToEnd, TrainEvaluatePredictAgree) {
   generate("g");
@@ -191,6 +125,28 @@ TEST_F(EndToEnd, RefusesWithOneClearMessage) {
   // A learning rate that cannot end well.
   EXPECT_THAT(refused(train("g", "inf", {"--lr", "1e3", "--no-layer-norm", "--layers", "8"}, 300)),
               testing::AllOf(HasSubstr("epoch"), HasSubstr("step"), HasSubstr("layer")));
+}
+
+TEST_F(EndToEnd, MisspeltWordsAreNamedWithWhatWasMeant) {
+  const auto misused = [&](std::vector<std::string> arguments) {
+    const Outcome outcome = run(std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.output, "");
+    return outcome.errors;
+  };
+  EXPECT_EQ(misused({"train", "g", "--epohcs", "3"}),
+            "error: unknown option --epohcs (did you mean --epochs?)\n  try: clustergcn train --help\n");
+  EXPECT_THAT(misused({"train", "g", "--epohcs=3"}), HasSubstr("unknown option --epohcs (did you mean --epochs?)"));
+  EXPECT_THAT(misused({"train", "g", "--no-layernorm"}), HasSubstr("(did you mean --no-layer-norm?)"));
+  EXPECT_THAT(misused({"train", "g", "-e", "3"}), HasSubstr("unknown option -e"));
+  EXPECT_THAT(misused({"trian", "g"}), HasSubstr("error: unknown command 'trian' (did you mean 'train'?)"));
+  EXPECT_THAT(misused({"--verison"}), HasSubstr("unknown option --verison (did you mean --version?)"));
+  EXPECT_THAT(misused({}), HasSubstr("error: "));
+  EXPECT_THAT(misused({"evaluate"}), HasSubstr("error: run is required\n  try: clustergcn evaluate --help"));
+  EXPECT_THAT(refused({"train", "g", "--schedule", "cosin"}),
+              HasSubstr("--schedule: 'cosin' is not one of constant, cosine, step (did you mean 'cosine'?)"));
+  EXPECT_THAT(refused({"train", "g", "--recipe", "pppi"}), HasSubstr("no recipe 'pppi' (did you mean 'ppi'?)"));
+  EXPECT_THAT(refused({"import", "g", "s", "--format", "planetoit"}), HasSubstr("(did you mean 'planetoid'?)"));
 }
 
 TEST_F(EndToEnd, MoreEpochsLaterEqualMoreEpochsAtOnce) {

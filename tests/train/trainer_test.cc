@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+#include <limits>
+
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/threads.h"
 #include "generate/generate.h"
+#include "graph/npy.h"
 #include "support.h"
 #include "train/predictor.h"
 
@@ -101,6 +106,92 @@ TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
     EXPECT_EQ(whole[i]["loss"], pieces[i]["loss"]);
     EXPECT_EQ(whole[i]["validation"], pieces[i]["validation"]);
   }
+}
+
+// The features turn into NaN on disk after the second epoch, which the run sees through its mapping.
+TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
+  options_.train.epochs = 5;
+  const Store store(make_store());
+  const fs::path best = best_checkpoint(folder_ / "run");
+  const auto spoil_features = [&] {
+    for (const auto& entry : fs::recursive_directory_iterator(store.path() / "partitions")) {
+      if (entry.path().filename() != "features.npy") continue;
+      std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(kNpyHeaderBytes));
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      for (uint64_t i = kNpyHeaderBytes; i < entry.file_size(); i += sizeof nan)
+        file.write(reinterpret_cast<const char*>(&nan), sizeof nan);
+    }
+  };
+  Trainer trainer(store, options_, RunDirectory::create(folder_ / "run", "test"));
+  const std::string message = test::message_of<Error>([&] {
+    trainer.run([&](const EpochRecord& record) {
+      if (record.epoch != 2) return;
+      EXPECT_FALSE(fs::exists(best));  // it is saved because the run fails
+      spoil_features();
+    });
+  });
+  EXPECT_THAT(message, testing::AllOf(testing::HasSubstr("became NaN in epoch 3, step 1"), testing::HasSubstr("--lr")));
+  const SavedModel saved = load_model(best);
+  EXPECT_GE(saved.state.best_epoch, 1u);
+  for (const float weight : saved.model->values()) ASSERT_TRUE(std::isfinite(weight));
+  EXPECT_EQ(read_metrics(folder_ / "run" / "metrics.jsonl").size(), 2u);
+}
+
+TEST_F(TrainerTest, ClippingScalesTheGradientDown) {
+  const fs::path store = make_store();
+  const Store opened(store);
+  { Trainer made(opened, options_, RunDirectory::create(folder_ / "initial", "test")); }
+  const std::vector<float> initial = weights(last_checkpoint(folder_ / "initial"));
+  const auto trained = [&](double clip, const std::string& run) {
+    options_.train.clip = clip;
+    train(store, run);
+    return weights(last_checkpoint(folder_ / run));
+  };
+  const auto largest_change = [&](const std::vector<float>& now) {
+    float largest = 0;
+    for (size_t i = 0; i < now.size(); ++i) largest = std::max(largest, std::abs(now[i] - initial[i]));
+    return largest;
+  };
+  const std::vector<float> free = trained(0, "free");
+  EXPECT_EQ(trained(1e9, "loose"), free);
+  // Far below Adam's ε, a step is next to nothing.
+  EXPECT_LT(largest_change(trained(1e-12, "tight")), 1e-2 * largest_change(free));
+}
+
+TEST_F(TrainerTest, StopsWhenPatienceIsOut) {
+  options_.train.epochs = 50;
+  options_.train.patience = 3;
+  options_.train.learning_rate = 0;  // nothing gets better than after the first epoch
+  const TrainingSummary summary = train(make_store(), "run");
+  EXPECT_TRUE(summary.stopped_early);
+  EXPECT_EQ(summary.epochs, 4u);
+  EXPECT_EQ(summary.kept_epoch, 1u);
+  EXPECT_EQ(read_metrics(folder_ / "run" / "metrics.jsonl").size(), 4u);
+}
+
+TEST_F(TrainerTest, SchedulesAreFollowed) {
+  const fs::path store = make_store();
+  options_.train.epochs = 2;
+  train(store, "two");
+  options_.train.epochs = 4;
+  options_.train.schedule = LearningRateSchedule::kStep;
+  options_.train.step_epochs = 2;
+  options_.train.step_factor = 0;
+  train(store, "step");  // two epochs, and two more at a rate of 0
+  EXPECT_EQ(weights(last_checkpoint(folder_ / "step")), weights(last_checkpoint(folder_ / "two")));
+  options_.train.step_factor = 0.5;
+  train(store, "half");
+  EXPECT_NE(weights(last_checkpoint(folder_ / "half")), weights(last_checkpoint(folder_ / "two")));
+  options_.train.schedule = LearningRateSchedule::kCosine;
+  train(store, "cosine");
+  const auto metrics = read_metrics(folder_ / "cosine" / "metrics.jsonl");
+  ASSERT_EQ(metrics.size(), 4u);
+  for (uint32_t epoch = 0; epoch < 4; ++epoch)
+    EXPECT_EQ(metrics[epoch]["lr"].get<double>(), options_.train.learning_rate_at(epoch));
+  options_.train.schedule = LearningRateSchedule::kConstant;
+  train(store, "constant");
+  EXPECT_NE(weights(last_checkpoint(folder_ / "cosine")), weights(last_checkpoint(folder_ / "constant")));
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+// Runs the program in a folder of its own, as a user would.
+#pragma once
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support.h"
+#include "train/checkpoint.h"
+#include "train/run_directory.h"
+
+namespace cgcn::test {
+
+class ProgramTest : public testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code;  // negative: ended by that signal
+    std::string output, errors;
+  };
+
+  // In the test's folder, or one within it.
+  pid_t start(std::vector<std::string> arguments, const std::string& where = ".") {
+    arguments.insert(arguments.begin(), CGCN_PROGRAM);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto write_to = [&](const char* name) {
+        return ::open((folder_ / fmt::format("{}-{}", name, ::getpid())).c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+      };
+      if (::chdir((folder_ / where).c_str()) != 0) ::_exit(99);
+      const int out = write_to("stdout"), err = write_to("stderr");
+      ::dup2(out, STDOUT_FILENO);
+      ::dup2(err, STDERR_FILENO);
+      std::vector<char*> pointers;
+      for (std::string& argument : arguments) pointers.push_back(argument.data());
+      pointers.push_back(nullptr);
+      ::execv(CGCN_PROGRAM, pointers.data());
+      ::_exit(98);
+    }
+    return child;
+  }
+  Outcome finish(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return {WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status),
+            read_text_file(folder_ / fmt::format("stdout-{}", child)),
+            read_text_file(folder_ / fmt::format("stderr-{}", child))};
+  }
+  Outcome run(std::vector<std::string> arguments, const std::string& where = ".") {
+    return finish(start(std::move(arguments), where));
+  }
+  std::string refused(std::vector<std::string> arguments) {
+    const Outcome outcome = run(std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+    EXPECT_THAT(outcome.errors, testing::HasSubstr("error: "));
+    return outcome.errors;
+  }
+
+  void generate(const std::string& store, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"generate", store, "--nodes", "600", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    ASSERT_EQ(run(arguments).exit_code, 0);
+  }
+  static std::vector<std::string> train(const std::string& store, const std::string& where,
+                                        std::vector<std::string> more = {}, int epochs = 6) {
+    std::vector<std::string> arguments = {"train",   store, "--run",       where, "--hidden", "16",
+                                          "--parts", "4",   "--per-batch", "2",   "--epochs", std::to_string(epochs)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  std::vector<float> weights(const std::string& run, const char* file = "last.safetensors") {
+    const SavedModel saved = load_model(folder_ / run / file);
+    return {saved.model->values().begin(), saved.model->values().end()};
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace cgcn::test

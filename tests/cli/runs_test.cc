@@ -1,0 +1,168 @@
+// What a run keeps, refuses and goes on from.
+#include <fstream>
+
+#include "program.h"
+
+namespace cgcn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Runs : public test::ProgramTest {
+ protected:
+  std::map<std::string, std::string> files_of(const std::string& run) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder_ / run))
+      if (entry.path().filename() != "lock") files[entry.path().filename().string()] = read_text_file(entry.path());
+    return files;
+  }
+  // Edges of a ring, and classes of these names by turns.
+  void import_named(const std::string& store, const std::vector<std::string>& classes) {
+    fs::create_directories(folder_ / (store + "-source"));
+    std::ofstream edges(folder_ / (store + "-source") / "edges.csv"),
+        labels(folder_ / (store + "-source") / "labels.csv"), features(folder_ / (store + "-source") / "features.csv");
+    labels << "id,label\n";
+    for (size_t v = 0; v < 60; ++v) {
+      edges << v << ',' << (v + 1) % 60 << '\n';
+      labels << v << ',' << classes[v % classes.size()] << '\n';
+      features << v % 3 << ',' << v % 5 << '\n';
+    }
+    edges.close();
+    labels.close();
+    features.close();
+    ASSERT_EQ(run({"import", store + "-source", store, "--split", "60/20/20", "--quiet"}).exit_code, 0);
+  }
+};
+
+TEST_F(Runs, KeepLastIsWhatEvaluateAndPredictTake) {
+  generate("g");
+  const Outcome trained = run(train("g", "r", {"--keep", "last", "--lr", "0.2", "--json"}, 12));
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  ASSERT_NE(weights("r"), weights("r", "best.safetensors")) << "the best model is the last: this shows nothing";
+  const auto scores = [&](const std::string& what) {
+    return nlohmann::json::parse(run({"evaluate", what, "--json"}).output)["test"];
+  };
+  EXPECT_EQ(scores("r"), scores("r/last.safetensors"));
+  EXPECT_NE(scores("r"), scores("r/best.safetensors"));
+  EXPECT_EQ(scores("r")["loss"], nlohmann::json::parse(trained.output)["test"]["loss"]);
+  const auto probabilities = [&](const std::string& what) {
+    return run({"predict", what, "--what", "probabilities"}).output;
+  };
+  EXPECT_EQ(probabilities("r"), probabilities("r/last.safetensors"));
+  EXPECT_NE(probabilities("r"), probabilities("r/best.safetensors"));
+}
+
+TEST_F(Runs, ClassesOfOtherNamesAreRefused) {
+  import_named("colours", {"red", "green", "blue"});
+  import_named("others", {"red", "green", "black"});
+  import_named("same", {"blue", "red", "green"});
+  ASSERT_EQ(run(train("colours", "r")).exit_code, 0);
+  EXPECT_EQ(run({"evaluate", "r", "same"}).exit_code, 0);
+  EXPECT_THAT(refused({"evaluate", "r", "others"}), AllOf(HasSubstr("others"), HasSubstr("other names")));
+}
+
+TEST_F(Runs, ARefusedResumeLeavesTheRunAsItWas) {
+  generate("g");
+  generate("other", {"--seed", "2"});
+  ASSERT_EQ(run(train("g", "r", {"--partition-name", "mine"})).exit_code, 0);
+  const auto before = files_of("r");
+  refused({"train", "--run", "r", "--resume", "--hidden", "32"});
+  refused({"train", "other", "--run", "r", "--resume", "--epochs", "8"});
+  refused({"train", "--run", "r", "--resume", "--epochs", "0"});
+  ASSERT_EQ(run({"partition", "g", "--parts", "5", "--partition-name", "mine", "--force", "--quiet"}).exit_code, 0);
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "8"}),
+              AllOf(HasSubstr("partitions/mine"), HasSubstr("other options")));
+  EXPECT_EQ(files_of("r"), before);
+}
+
+TEST_F(Runs, AChangedPartitionIsRefusedByName) {
+  generate("g");
+  const auto write_clusters = [&](uint32_t parts) {
+    std::ofstream file(folder_ / "clusters.txt");
+    for (uint32_t v = 0; v < 600; ++v) file << v % parts << '\n';
+  };
+  write_clusters(3);
+  const std::vector<std::string> partition = {"partition",        "g",    "--from",  "clusters.txt",
+                                              "--partition-name", "mine", "--force", "--quiet"};
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--hidden", "8", "--epochs", "2", "--method", "file", "--from",
+                 "clusters.txt", "--partition-name", "mine"})
+                .exit_code,
+            0);
+  write_clusters(4);
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "3"}),
+              AllOf(HasSubstr("partitions/mine"), HasSubstr("was made with other options")));
+  ASSERT_EQ(run(partition).exit_code, 0);
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "3"}),
+              AllOf(HasSubstr("partitions/mine"), HasSubstr("the partition has changed since this run began")));
+  // --parts beside a file is compared with it, whether the partition is new or there already.
+  EXPECT_THAT(refused({"partition", "g", "--from", "clusters.txt", "--partition-name", "mine", "--parts", "3"}),
+              AllOf(HasSubstr("clusters.txt"), HasSubstr("4 clusters, not the 3")));
+}
+
+TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointGoesOn) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r")).exit_code, 0);
+  const std::vector<float> expected = weights("r");
+  for (const auto& [name, text] : files_of("r"))
+    if (name.ends_with(".safetensors") || name == "metrics.jsonl") fs::remove(folder_ / "r" / name);
+  const Outcome resumed = run({"train", "--run", "r", "--resume"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(weights("r"), expected);
+  fs::remove(folder_ / "r" / "environment.json");
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume"}), HasSubstr("which graph it was for"));
+}
+
+TEST_F(Runs, AGivenPartitionIsFoundFromAnotherFolder) {
+  generate("g");
+  std::ofstream clusters(folder_ / "my clusters.txt");
+  for (uint32_t v = 0; v < 600; ++v) clusters << v % 3 << '\n';
+  clusters.close();
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--hidden", "8", "--epochs", "2", "--from", "my clusters.txt"}).exit_code,
+            0);
+  fs::create_directories(folder_ / "elsewhere");
+  const Outcome resumed = run({"train", "--run", "../r", "--resume", "--epochs", "3"}, "elsewhere");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(run({"train", "--run", "r", "--resume", "--epochs", "4", "--from", "my clusters.txt"}).exit_code, 0);
+}
+
+TEST_F(Runs, AMovedStoreIsSaidToBeMoved) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r")).exit_code, 0);
+  fs::rename(folder_ / "g", folder_ / "moved");
+  for (const char* command : {"evaluate", "predict"})
+    EXPECT_THAT(refused({command, "r"}), AllOf(HasSubstr("is not there any more"), HasSubstr("behind the run")));
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume"}),
+              AllOf(HasSubstr("is not there any more"), HasSubstr("clustergcn train STORE --run r --resume")));
+  EXPECT_EQ(run({"evaluate", "r", "moved"}).exit_code, 0);
+  EXPECT_EQ(run({"train", "moved", "--run", "r", "--resume", "--epochs", "7"}).exit_code, 0);
+}
+
+TEST_F(Runs, AModelOfNodesKnowsItsOwnGraphOnly) {
+  generate("own", {"--identity"});
+  generate("other", {"--identity", "--seed", "2"});
+  generate("features");
+  ASSERT_EQ(run(train("own", "r")).exit_code, 0);
+  ASSERT_EQ(run(train("features", "f")).exit_code, 0);
+  EXPECT_EQ(run({"evaluate", "r"}).exit_code, 0);
+  for (const char* store : {"other", "features"})
+    EXPECT_THAT(refused({"predict", "r", store}), AllOf(HasSubstr("a vector for every node"), HasSubstr("own")));
+  EXPECT_THAT(refused({"predict", "f", "own"}), HasSubstr("has no features"));
+}
+
+TEST_F(Runs, AFullStandardOutputIsAFailure) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r")).exit_code, 0);
+  for (const char* command :
+       {"info g", "evaluate r", "evaluate r --json", "predict r --what probabilities", "options"}) {
+    const int status = std::system(
+        fmt::format("cd '{}' && '{}' {} > /dev/full 2> message", folder_.path().string(), CGCN_PROGRAM, command)
+            .c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 1) << command;
+    EXPECT_THAT(read_text_file(folder_ / "message"), AllOf(HasSubstr("error: "), HasSubstr("No space left")))
+        << command;
+  }
+}
+
+}  // namespace
+}  // namespace cgcn
