@@ -85,8 +85,8 @@ TEST_F(Runs, AChangedPartitionIsRefusedByName) {
   write_clusters(3);
   const std::vector<std::string> partition = {"partition",        "g",    "--from",  "clusters.txt",
                                               "--partition-name", "mine", "--force", "--quiet"};
-  ASSERT_EQ(run({"train", "g", "--run", "r", "--hidden", "8", "--epochs", "2", "--method", "file", "--from",
-                 "clusters.txt", "--partition-name", "mine"})
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--hidden", "8", "--epochs", "2", "--from", "clusters.txt",
+                 "--partition-name", "mine"})
                 .exit_code,
             0);
   write_clusters(4);
