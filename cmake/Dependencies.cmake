@@ -43,6 +43,18 @@ add_library(xxhash INTERFACE)
 target_include_directories(xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 target_link_libraries(xxhash INTERFACE ${XXHASH_LIBRARY})
 
+# Chart.js for the report, embedded in the program. Version 3 and 4 have the same interface for what the page uses.
+find_file(CHARTJS_FILE NAMES chart.umd.min.js chart.umd.js chart.min.js Chart.min.js
+  PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist NO_DEFAULT_PATH)
+if(NOT CHARTJS_FILE)
+  message(FATAL_ERROR "Chart.js was not found in /usr/share/javascript/chart.js.\n"
+    "  try: tools/install-packages.sh (package libjs-chart.js), or -DCHARTJS_FILE=PATH of its minified browser build")
+endif()
+file(READ ${CHARTJS_FILE} chartjs_head LIMIT 400)
+if(NOT chartjs_head MATCHES "Chart\\.js v[34]\\.")
+  message(FATAL_ERROR "${CHARTJS_FILE} is not version 3 or 4 of Chart.js.\n  try: -DCHARTJS_FILE=PATH of one that is")
+endif()
+
 if(CGCN_TESTS)
   find_package(GTest REQUIRED)
 endif()

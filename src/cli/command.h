@@ -33,6 +33,7 @@ void add_partition_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 void add_evaluate_command(CLI::App& program);
 void add_predict_command(CLI::App& program);
+void add_report_command(CLI::App& program);
 void add_options_command(CLI::App& program);
 
 }  // namespace cgcn

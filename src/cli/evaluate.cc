@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "common/progress.h"
 #include "train/predictor.h"
+#include "train/result.h"
 
 namespace cgcn {
 namespace {
@@ -75,23 +76,6 @@ void print_confusion(const Tally& tally, const Predictor& predictor) {
   }
 }
 
-nlohmann::json to_json(const Tally& tally, const Predictor& predictor) {
-  nlohmann::json json = tally.scores();
-  for (uint32_t c = 0; c < tally.num_classes(); ++c) {
-    const ClassCounts& counts = tally.classes()[c];
-    json["classes"].push_back({{"class", predictor.class_name(c)},
-                               {"nodes", counts.support()},
-                               {"precision", counts.precision()},
-                               {"recall", counts.recall()},
-                               {"f1", counts.f1()}});
-  }
-  for (size_t row = 0; row * tally.num_classes() < tally.confusion().size(); ++row) {
-    const auto begin = tally.confusion().begin() + static_cast<std::ptrdiff_t>(row * tally.num_classes());
-    json["confusion"].push_back(std::vector<uint64_t>(begin, begin + tally.num_classes()));
-  }
-  return json;
-}
-
 void EvaluateCommand::run_command() {
   apply_common_options(common);
   Predictor predictor(run, store);
@@ -100,8 +84,9 @@ void EvaluateCommand::run_command() {
       {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
   if (common.json) {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
-    for (const auto& [name, tally] : parts) result[name] = to_json(tally, predictor);
-    fmt::print("{}\n", result.dump(2));
+    for (const auto& [name, tally] : parts)
+      result[name] = describe_tally(tally, [&](uint32_t c) { return predictor.class_name(c); });
+    fmt::print("{}\n", to_text(result, 2));
     return;
   }
   print_scores(parts);

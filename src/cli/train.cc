@@ -8,7 +8,11 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/progress.h"
+#include "report/live_server.h"
+#include "report/page.h"
+#include "report/run_record.h"
 #include "train/recipes.h"
+#include "train/result.h"
 #include "train/trainer.h"
 
 namespace cgcn {
@@ -19,7 +23,8 @@ struct TrainCommand {
   RunOptions options;
   OptionList common_list, list;
   std::string store, run, recipe, config;
-  bool resume = false;
+  bool resume = false, live = false;
+  uint16_t live_port = 0;
   CLI::App* command = nullptr;
 
   void run_command();
@@ -29,8 +34,8 @@ struct TrainCommand {
   void settle_options();
   void settle_resumed_options();
   void show_settings();
+  TrainingSummary train(Trainer& trainer) const;
   void report(const TrainingSummary& summary, const Dataset& data) const;
-  void report_json(const TrainingSummary& summary) const;
 };
 
 std::string whole_path(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
@@ -112,28 +117,33 @@ void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) c
   fmt::print("Memory {} at most, of which model {} and a step's workspace {}\n", format_bytes(summary.peak_memory),
              format_bytes(summary.model_bytes), format_bytes(summary.workspace_bytes));
   fmt::print("Run    {}\n", summary.run.string());
+  fmt::print("Report {}\n", report_file(summary.run).string());
 }
 
-void TrainCommand::report_json(const TrainingSummary& summary) const {
-  const Evaluation& evaluation = *summary.evaluation;
-  const nlohmann::json result = {{"run", summary.run.string()},
-                                 {"train", evaluation.train.scores()},
-                                 {"validation", evaluation.validation.scores()},
-                                 {"test", evaluation.test.scores()},
-                                 {"epochs", summary.epochs},
-                                 {"kept_epoch", summary.kept_epoch},
-                                 {"stopped_early", summary.stopped_early},
-                                 {"parts", summary.clusters},
-                                 {"per_batch", summary.per_batch},
-                                 {"weights", summary.weights},
-                                 {"seconds_per_epoch", summary.train_seconds / std::max(1u, summary.epochs)},
-                                 {"train_seconds", summary.train_seconds},
-                                 {"total_seconds", summary.total_seconds},
-                                 {"evaluation_seconds", evaluation.seconds},
-                                 {"peak_memory_bytes", summary.peak_memory},
-                                 {"model_bytes", summary.model_bytes},
-                                 {"workspace_bytes", summary.workspace_bytes}};
-  fmt::print("{}\n", result.dump(2));
+// Writes the report however training ends. A report that cannot be written takes nothing from the run.
+TrainingSummary TrainCommand::train(Trainer& trainer) const {
+  const fs::path run = trainer.directory().path();
+  const auto write_report = [&] {
+    try {
+      write_file_atomically(report_file(run), make_page(read_runs({run}), /*live=*/false));
+    } catch (const Error& problem) {
+      log::warn("there is no report: {}", problem.what());
+    }
+  };
+  const LiveServer::Content shown = {[&] { return make_page(read_runs({run}), /*live=*/true); },
+                                     [&] { return to_text(read_runs({run})); }};
+  std::optional<LiveServer> server;
+  if (live) server.emplace(shown, live_port);
+  if (live) log::write_line("live at " + server->address());
+  try {
+    const TrainingSummary summary = trainer.run();
+    write_report();
+    if (live) server->finish();
+    return summary;
+  } catch (const Interrupted&) {
+    write_report();
+    throw;
+  }
 }
 
 void TrainCommand::run_command() {
@@ -148,9 +158,13 @@ void TrainCommand::run_command() {
   RunDirectory directory = resume ? RunDirectory::reopen(run) : RunDirectory::create(run, data.name);
   show_settings();
   Trainer trainer(opened, options, std::move(directory));
-  const TrainingSummary summary = trainer.run();
+  const ClusterLayout& layout = trainer.layout();
+  if (options.method.uses_clusters())
+    record_clusters(trainer.directory().path(), layout, options.train.clusters_per_batch(layout.num_clusters()),
+                    options.train.seed);
+  const TrainingSummary summary = train(trainer);
   if (common.json)
-    report_json(summary);
+    fmt::print("{}\n", to_text(describe_result(summary, data), 2));
   else
     report(summary, data);
 }
@@ -175,6 +189,11 @@ void add_train_command(CLI::App& program) {
   command.add_option("--recipe", state->recipe, "settings by name: " + recipe_names())->type_name("NAME")->group("Run");
   command.add_option("--config", state->config, "settings from a TOML file, such as a run's config.toml")
       ->type_name("FILE")
+      ->group("Run");
+  command.add_flag("--live", state->live, "show the report in a browser on this machine while training")->group("Run");
+  command.add_option("--live-port", state->live_port, "the port of --live on 127.0.0.1; 0: any that is free [0]")
+      ->type_name("PORT")
+      ->needs("--live")
       ->group("Run");
   state->options.list_options(state->list);
   state->common.list_options(state->common_list);

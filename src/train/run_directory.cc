@@ -58,6 +58,14 @@ int RunDirectory::take_lock(const fs::path& path) {
   return lock;
 }
 
+bool RunDirectory::is_held(const fs::path& path) {
+  const int lock = ::open((path / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return false;
+  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(lock);
+  return held;
+}
+
 RunDirectory RunDirectory::create(const fs::path& path, const std::string& name) {
   const fs::path made = path.empty() ? make_numbered(name) : path;
   if (!path.empty()) {

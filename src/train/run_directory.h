@@ -3,6 +3,8 @@
 //   config.toml        every option's value
 //   environment.json   program, machine, store
 //   metrics.jsonl      a line an epoch
+//   clusters.json      how the graph was cut
+//   result.json        scores, times and memory, once the run is at its end
 //   last.safetensors, best.safetensors, optimiser-STEP.safetensors   (checkpoint.h)
 //   lock               held while a process trains; the kernel lets go of it when the process ends, however it ends
 #pragma once
@@ -30,6 +32,11 @@ class RunDirectory {
   fs::path config_file() const { return path_ / "config.toml"; }
   fs::path environment_file() const { return path_ / "environment.json"; }
   fs::path metrics_file() const { return path_ / "metrics.jsonl"; }
+  fs::path result_file() const { return path_ / "result.json"; }
+  fs::path clusters_file() const { return path_ / "clusters.json"; }
+
+  // Whether a living process trains in the run.
+  static bool is_held(const fs::path& path);
 
   void append_metrics(const nlohmann::json& record);
   // Drops the records of epochs from `epoch` on (a resumed run writes them again) and a torn last line.

@@ -6,7 +6,7 @@
 #include "common/error.h"
 #include "common/interrupt.h"
 #include "common/log.h"
-#include "common/memory.h"
+#include "train/result.h"
 
 namespace cgcn {
 namespace {
@@ -62,7 +62,18 @@ nlohmann::json to_record(const EpochRecord& record) {
     json["validation"] = *record.validation;
     json["validation_seconds"] = record.validation_seconds;
   }
+  json["batch_seconds"] = record.batch_seconds;
+  json["memory"] = {
+      {"resident", record.memory.rss}, {"anonymous", record.memory.anonymous}, {"peak", record.memory.peak_rss}};
   return json;
+}
+
+template <class Work>
+auto timed(StageTimes& stages, const char* stage, Work&& work) {
+  const Timer timer;
+  auto made = work();
+  stages.add(stage, timer.seconds());
+  return made;
 }
 
 }  // namespace
@@ -72,7 +83,9 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       options_(options),
       run_(std::move(run)),
       data_(store.dataset()),
-      layout_((require_trainable(data_), ensure_partition(store, options.method.partition(options.partition)).layout)),
+      layout_((require_trainable(data_),
+               timed(stages_, "partition",
+                     [&] { return ensure_partition(store, options.method.partition(options.partition)).layout; }))),
       trained_on_{fs::absolute(store.path()).string(),
                   data_.name,
                   data_.content_hash,
@@ -80,8 +93,12 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                   data_.class_names,
                   data_.features.kind() == FeatureMatrix::Kind::kIdentity},
       scaling_(options.train.standardise ? measure_columns(data_) : ColumnScaling()),
-      training_(
-          prepare(layout_.data, [&] { return aggregated_features(layout_, options.model.first_normalisation()); })),
+      training_(timed(stages_, "A·X",
+                      [&] {
+                        return prepare(layout_.data, [&] {
+                          return aggregated_features(layout_, options.model.first_normalisation());
+                        });
+                      })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
@@ -101,6 +118,8 @@ void Trainer::describe_run() {
   environment["store"] = trained_on_;
   write_file_atomically(run_.environment_file(),
                         environment.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  std::error_code ignored;
+  fs::remove(run_.result_file(), ignored);  // of the run before it went on
   OptionList list;
   options_.list_options(list);
   write_file_atomically(run_.config_file(), list.to_toml());  // last: it is what makes the folder a run
@@ -157,7 +176,9 @@ void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
   const double learning_rate = options_.train.learning_rate_at(state_.epoch);
   while (state_.batch < batches_->batches_per_epoch()) {
     const Timer timer;
-    take_step(queue.next(), learning_rate);
+    const Batch& batch = queue.next();
+    waited_ += timer.seconds();
+    take_step(batch, learning_rate);
     state_.epoch_seconds += timer.seconds();
     progress.advance();
     if (interrupted()) stop_interrupted();
@@ -200,6 +221,7 @@ EpochRecord Trainer::end_epoch() {
   record.loss = state_.labelled > 0 ? state_.loss_sum / static_cast<double>(state_.labelled) : 0;
   record.learning_rate = options_.train.learning_rate_at(state_.epoch);
   record.seconds = state_.epoch_seconds;
+  record.batch_seconds = std::exchange(waited_, 0);
   const uint32_t interval = options_.train.evaluation_interval(data_.num_nodes(), layout_.data.num_nodes());
   const bool due = record.epoch % interval == 0 || record.epoch == options_.train.epochs;
   if (due && data_.split_sizes()[1] > 0) {
@@ -212,6 +234,7 @@ EpochRecord Trainer::end_epoch() {
     record.validation_seconds = timer.seconds();
     keep_if_best(*record.validation);
   }
+  record.memory = memory_figures();
   run_.append_metrics(to_record(record));
   ++state_.epoch;
   state_.batch = 0;
@@ -257,12 +280,14 @@ void Trainer::save_best() {
 }
 
 void Trainer::save() {
+  const Timer timer;
   state_.total_seconds = seconds_before_ + session_.seconds();
   save_best();
   const std::string optimiser = fmt::format("optimiser-{}.safetensors", state_.step);
   save_optimiser(run_.path() / optimiser, model_, adam_, history());
   save_model(last_checkpoint(run_.path()), options_, model_, model_.values(), scaling_, trained_on_, state_, optimiser);
   remove_other_optimisers(run_.path(), optimiser);
+  stages_.add("checkpoints", timer.seconds());
   since_save_.restart();
 }
 
@@ -289,12 +314,31 @@ TrainingSummary Trainer::summarise() {
   summary.per_batch = options_.train.clusters_per_batch(layout_.num_clusters());
   summary.weights = model_.num_weights();
   summary.train_seconds = state_.train_seconds;
-  summary.evaluation = evaluate(EvaluationKind::kExact, true);
+  summary.evaluation = timed(stages_, "test", [&] { return evaluate(EvaluationKind::kExact, true); });
   summary.total_seconds = seconds_before_ + session_.seconds();
   summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + adam_.bytes();
   summary.workspace_bytes = model_.workspace_bytes();
   summary.peak_memory = memory_figures().peak_rss;
+  summary.stages = all_stages(summary.total_seconds);
+  write_file_atomically(run_.result_file(), to_text(describe_result(summary, data_)) + "\n");
   return summary;
+}
+
+// The epochs' times are summed from metrics.jsonl, so that those of earlier sessions count.
+StageTimes Trainer::all_stages(double total_seconds) const {
+  double waited = 0, validation = 0;
+  for (const nlohmann::json& record : read_metrics(run_.metrics_file())) {
+    waited += record.value("batch_seconds", 0.0);
+    validation += record.value("validation_seconds", 0.0);
+  }
+  StageTimes stages = stages_;
+  stages.add("waiting for batches", waited);
+  stages.add("steps", std::max(0.0, state_.train_seconds - waited));
+  stages.add("validation", validation);
+  double known = 0;
+  for (const auto& [stage, seconds] : stages.stages()) known += seconds;
+  stages.add("other", std::max(0.0, total_seconds - known));
+  return stages;
 }
 
 }  // namespace cgcn

@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "batch/batch_queue.h"
+#include "common/memory.h"
 #include "common/progress.h"
+#include "common/timer.h"
 #include "nn/adam.h"
 #include "train/checkpoint.h"
 #include "train/evaluation.h"
@@ -21,9 +23,11 @@ namespace cgcn {
 struct EpochRecord {
   uint32_t epoch = 0;  // from 1
   double loss = 0, learning_rate = 0;
-  double seconds = 0;  // of its steps
+  double seconds = 0;        // of its steps, of which
+  double batch_seconds = 0;  //   waiting for batches to be ready
   std::optional<Scores> validation;
   double validation_seconds = 0;
+  MemoryFigures memory;  // when it ended
 };
 
 struct TrainingSummary {
@@ -38,6 +42,7 @@ struct TrainingSummary {
   uint64_t model_bytes = 0;              // weights, gradients, Adam's moments
   uint64_t workspace_bytes = 0;          // of one step
   uint64_t peak_memory = 0;              // of the whole process, mapped files included
+  StageTimes stages;                     // where the time went
 };
 
 class Trainer {
@@ -52,6 +57,7 @@ class Trainer {
   uint32_t batches_per_epoch() const { return batches_->batches_per_epoch(); }
   const TrainingState& state() const { return state_; }
   const RunDirectory& directory() const { return run_; }
+  const ClusterLayout& layout() const { return layout_; }
 
  private:
   EmbeddingHistory* history() { return history_ ? &*history_ : nullptr; }
@@ -69,11 +75,14 @@ class Trainer {
   void save();
   [[noreturn]] void stop_interrupted();
   TrainingSummary summarise();
+  StageTimes all_stages(double total_seconds) const;
 
   const Store& store_;
   RunOptions options_;
   RunDirectory run_;
   Dataset data_;
+  Timer session_;
+  StageTimes stages_;  // of this session, but for the epochs, whose times are in metrics.jsonl
   ClusterLayout layout_;
   TrainedOn trained_on_;
   ColumnScaling scaling_;
@@ -87,8 +96,9 @@ class Trainer {
   TrainingState state_;
   Buffer<float> best_values_;  // not yet in best.safetensors; empty: it is up to date
   TrainingState best_state_;
-  Timer since_save_, session_;
+  Timer since_save_;
   double seconds_before_ = 0;  // of earlier sessions
+  double waited_ = 0;          // for this epoch's batches
 };
 
 }  // namespace cgcn

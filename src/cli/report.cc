@@ -1,0 +1,48 @@
+// clustergcn report: one HTML file that shows a run, or compares several.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "common/error.h"
+#include "common/memory.h"
+#include "report/page.h"
+#include "report/run_record.h"
+#include "train/result.h"
+
+namespace cgcn {
+namespace {
+
+struct ReportCommand {
+  CommonOptions common;
+  OptionList list;
+  std::vector<std::string> runs;
+  std::string output = "report.html";
+
+  void run_command() {
+    apply_common_options(common);
+    std::error_code ignored;
+    if (fs::is_directory(output, ignored)) throw Error("is a directory", output, "--output FILE.html");
+    const nlohmann::json data = read_runs({runs.begin(), runs.end()});
+    const std::string page = make_page(data, /*live=*/false);
+    write_file_atomically(output, page);
+    if (common.json)
+      fmt::print("{}\n", to_text(data, 2));
+    else
+      fmt::print("{}: {} {}, {}\n", output, runs.size(), runs.size() == 1 ? "run" : "runs", format_bytes(page.size()));
+  }
+};
+
+}  // namespace
+
+void add_report_command(CLI::App& program) {
+  auto state = std::make_shared<ReportCommand>();
+  CLI::App* command = program.add_subcommand("report", "Show a run, or compare several, in one HTML file");
+  command->add_option("runs", state->runs, "run directories; they may be still going on")->required();
+  command->add_option("-o,--output", state->output, "the file to write [report.html]")
+      ->type_name("FILE")
+      ->group("Report");
+  state->common.list_options(state->list);
+  bind_options(*command, state->list);
+  command->callback([state] { state->run_command(); });
+}
+
+}  // namespace cgcn

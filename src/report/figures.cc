@@ -1,0 +1,92 @@
+#include "report/figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace cgcn {
+namespace {
+
+using nlohmann::json;
+
+// Few bins for few values.
+size_t bins_for(size_t values) {
+  return static_cast<size_t>(std::clamp(2 * std::sqrt(static_cast<double>(values)), 6.0, 20.0));
+}
+
+// order: classes as the page shows them. The rest are summed up in one more row and column.
+json shown_confusion(const json& confusion, const std::vector<size_t>& order) {
+  const size_t classes = order.size(), shown = std::min(classes, kShownClasses);
+  const size_t cells = shown < classes ? shown + 1 : shown;
+  std::vector<std::vector<uint64_t>> counts(cells, std::vector<uint64_t>(cells));
+  for (size_t row = 0; row < classes; ++row)
+    for (size_t column = 0; column < classes; ++column)
+      counts[std::min(row, cells - 1)][std::min(column, cells - 1)] +=
+          confusion.at(order[row]).at(order[column]).get<uint64_t>();
+  return counts;
+}
+
+json size_histogram(const std::vector<double>& sizes) {
+  const auto [low, high] = std::minmax_element(sizes.begin(), sizes.end());
+  // Whole numbers a bin, so that none is empty for its width alone.
+  const double width = std::max(1.0, std::ceil((*high - *low + 1) / static_cast<double>(bins_for(sizes.size()))));
+  const auto bins = static_cast<size_t>(std::floor((*high - *low) / width)) + 1;
+  const double end = *low + width * static_cast<double>(bins);
+  return {{"low", *low}, {"width", width}, {"counts", histogram(sizes, *low, end, bins)}};
+}
+
+}  // namespace
+
+std::vector<uint64_t> histogram(const std::vector<double>& values, double low, double high, size_t bins) {
+  std::vector<uint64_t> counts(bins);
+  for (const double value : values) {
+    const double at = (value - low) / (high - low) * static_cast<double>(bins);
+    ++counts[static_cast<size_t>(std::clamp(at, 0.0, static_cast<double>(bins - 1)))];
+  }
+  return counts;
+}
+
+json class_figures(const json& result) {
+  const char* part = "train";
+  for (const char* other : {"validation", "test"})
+    if (result.at(other).at("nodes").get<uint64_t>() > 0) part = other;
+  const json& scores = result.at(part);
+  const json& classes = scores.at("classes");
+  std::vector<size_t> order(classes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return classes[a].at("nodes").get<uint64_t>() > classes[b].at("nodes").get<uint64_t>();
+  });
+  json list = json::array();
+  for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) list.push_back(classes[order[i]]);
+  json figures = {{"part", part}, {"total", classes.size()}, {"list", list}};
+  if (scores.contains("confusion")) figures["confusion"] = shown_confusion(scores.at("confusion"), order);
+  return figures;
+}
+
+json cluster_figures(const json& clusters) {
+  json figures = clusters;
+  clusters.at("sizes").at(0);  // there is one at least
+  const size_t groups = clusters.at("blocks").at("nodes").size();
+  clusters.at("blocks").at("entries").at(groups * groups - 1);
+  figures["sizes"] = size_histogram(clusters.at("sizes").get<std::vector<double>>());
+  const json& entropy = clusters.at("label_entropy");
+  const auto own = entropy.at("clusters").get<std::vector<double>>(),
+             random = entropy.at("random").get<std::vector<double>>();
+  if (own.empty() || random.empty()) {
+    figures.erase("label_entropy");
+    return figures;
+  }
+  double top = 0;
+  for (const auto* values : {&own, &random}) top = std::max(top, *std::max_element(values->begin(), values->end()));
+  top = top > 0 ? top : 1;
+  const size_t bins = bins_for(own.size());
+  figures["label_entropy"] = {{"mean", entropy.at("mean")},
+                              {"random_mean", entropy.at("random_mean")},
+                              {"width", top / static_cast<double>(bins)},
+                              {"own", histogram(own, 0, top, bins)},
+                              {"random", histogram(random, 0, top, bins)}};
+  return figures;
+}
+
+}  // namespace cgcn

@@ -1,0 +1,181 @@
+#include "report/run_record.h"
+
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <map>
+
+#include "common/error.h"
+#include "partition/block_picture.h"
+#include "report/figures.h"
+#include "train/result.h"
+#include "train/run_directory.h"
+#include "train/run_options.h"
+
+namespace cgcn {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kHint = "the file was changed or damaged; train anew, or restore it from a copy";
+
+// Six digits are more than a chart shows, and make the page a third of the size.
+json rounded(const json& value) {
+  if (!value.is_number()) return nullptr;
+  const double number = value.get<double>();
+  if (!std::isfinite(number)) return nullptr;
+  return value.is_number_integer() ? value : json(std::stod(fmt::format("{:.6g}", number)));
+}
+
+json read_json(const fs::path& file) {
+  json read = json::parse(read_text_file(file), nullptr, false);
+  if (!read.is_object()) throw Error("is not a JSON object", file.string(), kHint);
+  return read;
+}
+
+json read_if_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) ? read_json(file) : json();
+}
+
+// A column for every figure of metrics.jsonl, null where an epoch does not have it. What a killed process, or one that
+// is writing right now, left half-written at the end is passed over.
+json read_curves(const fs::path& path) {
+  json curves = json::object();
+  for (const char* name : {"epoch", "seconds", "loss", "f1", "macro_f1", "validation_loss", "resident", "peak"})
+    curves[name] = json::array();
+  double seconds = 0, waiting = 0, validation_seconds = 0;
+  std::ifstream file(path);
+  size_t number = 0;
+  for (std::string line; std::getline(file, line) && !file.eof();) {
+    ++number;
+    const json record = json::parse(line, nullptr, false);
+    const bool good = record.is_object() && record.value("epoch", json()).is_number_unsigned() &&
+                      record.value("loss", json()).is_number() && record.value("seconds", json()).is_number();
+    if (!good) throw Error("is not the record of an epoch", fmt::format("{}:{}", path.string(), number), kHint);
+    const auto figure = [](const json& object, const char* name) {
+      return object.is_object() && object.contains(name) && object[name].is_number() ? object[name] : json();
+    };
+    const auto add_to = [&](double& sum, const char* name) {
+      if (const json value = figure(record, name); value.is_number()) sum += value.get<double>();
+    };
+    add_to(seconds, "seconds");
+    add_to(waiting, "batch_seconds");
+    add_to(validation_seconds, "validation_seconds");
+    const json validation = record.value("validation", json()), memory = record.value("memory", json());
+    curves["epoch"].push_back(record["epoch"]);
+    curves["seconds"].push_back(rounded(seconds));
+    curves["loss"].push_back(rounded(record["loss"]));
+    curves["f1"].push_back(rounded(figure(validation, "micro_f1")));
+    curves["macro_f1"].push_back(rounded(figure(validation, "macro_f1")));
+    curves["validation_loss"].push_back(rounded(figure(validation, "loss")));
+    curves["resident"].push_back(rounded(figure(memory, "resident")));
+    curves["peak"].push_back(rounded(figure(memory, "peak")));
+  }
+  curves["stages"] = {{{"stage", "waiting for batches"}, {"seconds", rounded(waiting)}},
+                      {{"stage", "steps"}, {"seconds", rounded(seconds - waiting)}},
+                      {{"stage", "validation"}, {"seconds", rounded(validation_seconds)}}};
+  return curves;
+}
+
+// The options of config.toml: those that are not at their default, and the command that sets just these.
+void read_settings(const fs::path& file, const std::string& store, json& record) {
+  RunOptions options;
+  OptionList list;
+  options.list_options(list);
+  read_toml(file, list);
+  std::string command = "clustergcn train " + quote_for_shell(store);
+  record["settings"] = json::array();
+  for (const Option& option : list.all()) {
+    if (option.is_default()) continue;
+    record["settings"].push_back({{"name", option.name()}, {"value", option.text()}, {"help", option.help()}});
+    if (option.kind() != Option::Kind::kFlag)
+      command += fmt::format(" --{} {}", option.name(), quote_for_shell(option.text()));
+    else
+      command += (option.text() == "true" ? " --" : " --no-") + option.name();
+  }
+  record["command"] = command;
+  record["config"] = read_text_file(file);
+  record["epochs_asked"] = options.train.epochs;
+}
+
+json read_record(const fs::path& run) {
+  std::error_code ignored;
+  const fs::path config = run / "config.toml";
+  if (!fs::is_regular_file(config, ignored)) {
+    if (!fs::exists(run, ignored))
+      throw Error("there is no such run", run.string(), "the folder that train --run named");
+    throw Error("is not a run directory: it has no config.toml", run.string(), "the folder that train --run named");
+  }
+  json record = {{"path", run.string()}};
+  const fs::path full = fs::absolute(run).lexically_normal();
+  record["name"] = (full.has_filename() ? full : full.parent_path()).filename().string();
+  json environment = read_json(run / "environment.json");
+  const json store = environment.value("store", json::object());
+  record["graph"] = store.value("name", "");
+  record["store"] = store.value("store", "");
+  environment.erase("store");
+  environment.erase("command");  // of the last session only; record["command"] makes the whole run
+  record["environment"] = environment;
+  read_settings(config, record["store"].get<std::string>(), record);
+  record["curves"] = read_curves(run / "metrics.jsonl");
+  record["stages"] = record["curves"]["stages"];
+  record["curves"].erase("stages");
+
+  json result = read_if_there(run / "result.json");
+  record["state"] = result.is_object() ? "finished" : RunDirectory::is_held(run) ? "running" : "stopped";
+  if (result.is_object()) {
+    record["classes"] = class_figures(result);
+    for (const char* part : {"train", "validation", "test"})
+      for (const char* large : {"classes", "confusion"}) result.at(part).erase(large);
+    record["stages"] = result.at("stages");
+    result.erase("stages");
+    result.erase("run");
+    record["result"] = result;
+  }
+  if (const json clusters = read_if_there(run / "clusters.json"); clusters.is_object())
+    record["clusters"] = cluster_figures(clusters);
+  return record;
+}
+
+}  // namespace
+
+json read_run(const fs::path& run) {
+  try {
+    return read_record(run);
+  } catch (const json::exception&) {
+    throw Error("its JSON files do not hold what a run writes", run.string(), kHint);
+  }
+}
+
+json read_runs(const std::vector<fs::path>& runs) {
+  json list = json::array();
+  std::map<std::string, int> uses;
+  for (const fs::path& run : runs) {
+    list.push_back(read_run(run));
+    ++uses[list.back()["name"].get<std::string>()];
+  }
+  for (json& record : list)
+    if (uses[record["name"].get<std::string>()] > 1) record["name"] = record["path"];
+  const std::time_t now = std::time(nullptr);
+  char written[32];
+  std::strftime(written, sizeof written, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
+  return {{"written", written}, {"runs", list}};
+}
+
+void record_clusters(const fs::path& run, const ClusterLayout& layout, uint32_t clusters_per_batch, uint64_t seed) {
+  const fs::path file = run / "clusters.json";
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    write_file_atomically(file, to_text(describe_clusters(layout, clusters_per_batch, seed)) + "\n");
+}
+
+std::string quote_for_shell(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace cgcn

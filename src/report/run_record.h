@@ -1,0 +1,30 @@
+// What the report shows of a run, read from its folder: the data that the page draws, as JSON.
+//
+// Works for a run that is going on or was stopped; says which. Nothing here opens the graph: all figures are those
+// that the run wrote down.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "common/file.h"
+#include "partition/partition.h"
+
+namespace cgcn {
+
+// Error where it is no run, or where a file of it is damaged (names file and line).
+nlohmann::json read_run(const fs::path& run);
+
+// All of them, with names that differ, and when it was read.
+nlohmann::json read_runs(const std::vector<fs::path>& runs);
+
+// How the graph was cut, written to the run's clusters.json unless it is there.
+void record_clusters(const fs::path& run, const ClusterLayout& layout, uint32_t clusters_per_batch, uint64_t seed);
+
+// Where train puts its report.
+inline fs::path report_file(const fs::path& run) { return run / "report.html"; }
+
+// A word as a shell needs it to be written.
+std::string quote_for_shell(const std::string& word);
+
+}  // namespace cgcn

@@ -1,0 +1,57 @@
+#include "train/result.h"
+
+#include <algorithm>
+
+namespace cgcn {
+
+nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name) {
+  nlohmann::json json = tally.scores();
+  const uint32_t classes = tally.num_classes();
+  for (uint32_t c = 0; c < classes; ++c) {
+    const ClassCounts& counts = tally.classes()[c];
+    json["classes"].push_back({{"class", class_name(c)},
+                               {"nodes", counts.support()},
+                               {"precision", counts.precision()},
+                               {"recall", counts.recall()},
+                               {"f1", counts.f1()}});
+  }
+  for (size_t row = 0; row * classes < tally.confusion().size(); ++row) {
+    const auto begin = tally.confusion().begin() + static_cast<std::ptrdiff_t>(row * classes);
+    json["confusion"].push_back(std::vector<uint64_t>(begin, begin + classes));
+  }
+  return json;
+}
+
+nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data) {
+  const Evaluation& evaluation = *summary.evaluation;
+  const auto part = [&](const Tally& tally) {
+    return describe_tally(tally, [&](uint32_t c) { return data.class_name(c); });
+  };
+  nlohmann::json stages = nlohmann::json::array();
+  for (const auto& [stage, seconds] : summary.stages.stages())
+    stages.push_back({{"stage", stage}, {"seconds", seconds}});
+  return {{"run", summary.run.string()},
+          {"train", part(evaluation.train)},
+          {"validation", part(evaluation.validation)},
+          {"test", part(evaluation.test)},
+          {"epochs", summary.epochs},
+          {"kept_epoch", summary.kept_epoch},
+          {"stopped_early", summary.stopped_early},
+          {"parts", summary.clusters},
+          {"per_batch", summary.per_batch},
+          {"weights", summary.weights},
+          {"seconds_per_epoch", summary.train_seconds / std::max(1u, summary.epochs)},
+          {"train_seconds", summary.train_seconds},
+          {"total_seconds", summary.total_seconds},
+          {"evaluation_seconds", evaluation.seconds},
+          {"stages", stages},
+          {"peak_memory_bytes", summary.peak_memory},
+          {"model_bytes", summary.model_bytes},
+          {"workspace_bytes", summary.workspace_bytes}};
+}
+
+std::string to_text(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace cgcn
