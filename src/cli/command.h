@@ -34,6 +34,7 @@ void add_train_command(CLI::App& program);
 void add_evaluate_command(CLI::App& program);
 void add_predict_command(CLI::App& program);
 void add_report_command(CLI::App& program);
+void add_reproduce_command(CLI::App& program);
 void add_options_command(CLI::App& program);
 
 }  // namespace cgcn

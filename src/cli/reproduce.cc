@@ -1,0 +1,80 @@
+// clustergcn reproduce: the paper's tables and figures, ours beside the paper's.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "common/error.h"
+#include "common/log.h"
+#include "reproduce/runner.h"
+
+namespace cgcn {
+namespace {
+
+struct ReproduceCommand {
+  CommonOptions common;
+  OptionList list, common_list;
+  ReproduceOptions options;
+  std::string name, data, output = "reproduction";
+
+  void run() {
+    apply_common_options(common);
+    if (name.empty()) return list_experiments();
+    const Experiment experiment = find_experiment(name);
+    options.data = data;
+    options.output = output;
+    options.program = fs::read_symlink("/proc/self/exe");
+    if (!data.empty() && !fs::is_directory(data)) throw Error("is not a folder with graphs", data);
+    const ExperimentResult result = run_experiment(experiment, options);
+    const std::string text = to_markdown(experiment, result, options);
+    const char* scale = options.scale == ReproduceScale::kSmall ? "small" : "paper";
+    const fs::path file = options.output / fmt::format("{}-{}.md", experiment.name, scale);
+    write_file_atomically(file, text);
+    if (common.json) {
+      fmt::print("{}\n", to_json(experiment, result).dump(2));
+      return;
+    }
+    fmt::print("{}", text);
+    log::note("written to {}", file.string());
+  }
+
+ private:
+  static void list_experiments() {
+    for (const Experiment& experiment : all_experiments())
+      fmt::print("{:22} {:12} {}\n", experiment.name, experiment.paper, experiment.title);
+    fmt::print("\nclustergcn reproduce NAME [--data DIR] [--scale small|paper] runs one.\n");
+  }
+
+  static nlohmann::json to_json(const Experiment& experiment, const ExperimentResult& result) {
+    nlohmann::json cells = nlohmann::json::array();
+    for (const CellResult& cell : result.cells) {
+      nlohmann::json figures = nlohmann::json::object(), published = nlohmann::json::object();
+      for (size_t f = 0; f < experiment.figures.size(); ++f) {
+        figures[experiment.figures[f].label] = cell.figures[f];
+        published[experiment.figures[f].label] = cell.cell.published[f];
+      }
+      cells.push_back(
+          {{"row", cell.cell.row}, {"column", cell.cell.column}, {"figures", figures}, {"paper", published}});
+    }
+    return {{"experiment", experiment.name}, {"data", result.data_notes}, {"cells", cells}};
+  }
+};
+
+}  // namespace
+
+void add_reproduce_command(CLI::App& program) {
+  auto state = std::make_shared<ReproduceCommand>();
+  CLI::App& command = *program.add_subcommand("reproduce", "Run the experiments of the paper's tables and figures");
+  command.add_option("name", state->name, "the experiment; without it they are listed");
+  state->list.begin_group("Experiment");
+  state->list.add_choice("scale", &state->options.scale,
+                         {{"small", ReproduceScale::kSmall}, {"paper", ReproduceScale::kPaper}},
+                         "minutes on smaller graphs, or the paper's sizes");
+  state->list.add("data", &state->data, "folder with real graphs by name (ppi, reddit …); others are generated")
+      .value("DIR");
+  state->list.add("output", &state->output, "where results, runs and generated graphs go").value("DIR");
+  state->common.list_options(state->common_list);
+  bind_options(command, state->list);
+  bind_options(command, state->common_list);
+  command.callback([state] { state->run(); });
+}
+
+}  // namespace cgcn

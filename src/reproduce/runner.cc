@@ -1,0 +1,255 @@
+#include "reproduce/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "common/error.h"
+#include "common/hash.h"
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/progress.h"
+
+extern char** environ;
+
+namespace cgcn {
+namespace {
+
+using nlohmann::json;
+
+std::string last_line(const fs::path& log) {
+  std::string text = read_text_file(log), message;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (line.find("error") != std::string::npos || message.empty()) message = line;
+    begin = end + 1;
+  }
+  return message;
+}
+
+// Runs the program with its output in a file. Throws Error with the last message where it fails.
+void run_program(const fs::path& program, const std::vector<std::string>& arguments, const fs::path& output) {
+  fs::path log = output;
+  log += ".log";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  std::vector<std::string> words = {program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  pid_t child = 0;
+  const int failure = ::posix_spawn(&child, program.c_str(), &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) throw Error("cannot be started", program.string());
+  int status = 0;
+  bool told = false;
+  while (::waitpid(child, &status, 0) < 0) {  // a signal wakes us: the child may have had it too
+    if (interrupted() && !told) ::kill(child, SIGINT);
+    told = told || interrupted();
+  }
+  throw_if_interrupted();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  throw Error(fmt::format("failed: {}", last_line(log)), fmt::format("clustergcn {}", fmt::join(arguments, " ")),
+              "see " + log.string());
+}
+
+std::string slug(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  while (!result.empty() && result.back() == '-') result.pop_back();
+  return result;
+}
+
+bool is_store(const fs::path& path) { return fs::exists(path / "meta.json"); }
+
+class Runner {
+ public:
+  Runner(const Experiment& experiment, const ReproduceOptions& options) : experiment_(experiment), options_(options) {}
+
+  ExperimentResult run() {
+    const std::vector<Cell> cells = experiment_.cells(options_.scale);
+    fs::create_directories(cell_folder());
+    Progress progress(experiment_.name, cells.size(), "cells");
+    ExperimentResult result;
+    for (const Cell& cell : cells) {
+      throw_if_interrupted();
+      progress.set_note(fmt::format("{}, {}", cell.row, cell.column));
+      result.cells.push_back(run_cell(cell));
+      progress.advance();
+    }
+    result.data_notes.assign(notes_.begin(), notes_.end());
+    return result;
+  }
+
+ private:
+  fs::path cell_folder() const {
+    return options_.output / (experiment_.name + (options_.scale == ReproduceScale::kSmall ? "-small" : "-paper"));
+  }
+
+  // The store of a graph: the real one where --data has it, else generated; made once and shared by experiments.
+  fs::path find_store(const std::string& name) {
+    const bool real = !options_.data.empty() && fs::exists(options_.data / name);
+    const bool shrunk = !real && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1;
+    notes_.insert(real     ? fmt::format("{}: the real graph", name)
+                  : shrunk ? fmt::format("{}: generated, {:g} of its size", name, experiment_.small_data)
+                           : fmt::format("{}: generated, at its size", name));
+    if (real && is_store(options_.data / name)) return options_.data / name;
+    std::string folder = name + (real ? "" : "-generated");
+    if (shrunk) folder += fmt::format("-{:g}", experiment_.small_data);
+    const fs::path store = options_.output / "stores" / folder;
+    if (is_store(store)) return store;
+    fs::create_directories(store.parent_path());
+    std::vector<std::string> words;
+    if (real) {
+      words = {"import", (options_.data / name).string(), store.string()};
+    } else {
+      words = {"generate", store.string()};
+      const auto& generate = experiment_data(name).generate;
+      words.insert(words.end(), generate.begin(), generate.end());
+      if (shrunk) words.insert(words.end(), {"--scale", fmt::format("{:g}", experiment_.small_data)});
+    }
+    fs::path output = store;
+    output += ".txt";
+    run_program(options_.program, words, output);
+    return store;
+  }
+
+  CellResult run_cell(const Cell& cell) {
+    const fs::path store = find_store(cell.data);
+    std::vector<std::string> words = {experiment_.command, store.string(), "--json"};
+    words.insert(words.end(), cell.options.begin(), cell.options.end());
+    const std::string command = fmt::format("{}", fmt::join(words, " "));
+    const std::string name = fmt::format("{}--{}-{}", slug(cell.row), slug(cell.column),
+                                         hex64(checksum(command.data(), command.size())).substr(0, 8));
+    const fs::path kept = cell_folder() / (name + ".json");
+    CellResult result{.cell = cell};
+    if (experiment_.command == "train") result.run = cell_folder() / (name + ".run");
+    if (!fs::exists(kept)) {
+      if (!result.run.empty()) go_on_or_begin(result.run, words);
+      const fs::path output = cell_folder() / (name + ".out");
+      run_program(options_.program, words, output);
+      fs::rename(output, kept);
+    }
+    json document = json::parse(read_text_file(kept), nullptr, /*allow_exceptions=*/false);
+    if (document.is_discarded())
+      throw Error("does not hold what the command prints", kept.string(), "remove the file and run again");
+    if (!result.run.empty()) add_curve(result.run, document);
+    for (const CellFigure& figure : experiment_.figures)
+      result.figures.push_back(figure.factor * read_figure(document, figure.key));
+    return result;
+  }
+
+  // A run that was stopped is resumed where it has a checkpoint, and begun again where it has none.
+  static void go_on_or_begin(const fs::path& run, std::vector<std::string>& words) {
+    if (fs::exists(run / "last.safetensors")) {
+      words = {words[0], words[1], "--json", "--run", run.string(), "--resume"};
+      return;
+    }
+    fs::remove_all(run);
+    words.insert(words.end(), {"--run", run.string()});
+  }
+
+  // Validation scores at a quarter, half, three quarters and the end of training: curve.25 … curve.100.
+  static void add_curve(const fs::path& run, json& document) {
+    std::ifstream file(run / "metrics.jsonl");
+    std::vector<double> scores;
+    for (std::string line; std::getline(file, line);) {
+      const json record = json::parse(line, nullptr, false);
+      const double score = record.is_discarded() ? NAN : read_figure(record, "validation.micro_f1");
+      scores.push_back(std::isnan(score) && !scores.empty() ? scores.back() : score);
+    }
+    if (scores.empty()) return;
+    for (const int part : {25, 50, 75, 100})
+      document["curve"][std::to_string(part)] = scores[std::max<size_t>(1, scores.size() * part / 100) - 1];
+    document["curve"]["best"] =
+        *std::max_element(scores.begin(), scores.end(), [](double a, double b) { return std::isnan(a) || a < b; });
+  }
+
+  const Experiment& experiment_;
+  const ReproduceOptions& options_;
+  std::set<std::string> notes_;
+};
+
+double read_one(const json& document, std::string_view path) {
+  const json* at = &document;
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('.'), path.size());
+    const std::string name(path.substr(0, end));
+    path.remove_prefix(std::min(path.size(), end + 1));
+    if (at->is_array()) {  // of stages, by name
+      const auto found = std::find_if(at->begin(), at->end(), [&](const json& item) {
+        return item.is_object() && item.value("stage", std::string()) == name;
+      });
+      if (found == at->end()) return NAN;
+      at = &*found;
+    } else {
+      if (!at->is_object() || !at->contains(name)) return NAN;
+      at = &(*at)[name];
+    }
+  }
+  return at->is_number() ? at->get<double>() : NAN;
+}
+
+std::string show(double value, int digits) { return std::isnan(value) ? "–" : fmt::format("{:.{}f}", value, digits); }
+
+}  // namespace
+
+double read_figure(const json& document, const std::string& key) {
+  double sum = 0;
+  for (size_t begin = 0; begin <= key.size();) {
+    const size_t end = std::min(key.find('+', begin), key.size());
+    sum += read_one(document, std::string_view(key).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return sum;
+}
+
+ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options) {
+  return Runner(experiment, options).run();
+}
+
+std::string to_markdown(const Experiment& experiment, const ExperimentResult& result, const ReproduceOptions& options) {
+  const bool small = options.scale == ReproduceScale::kSmall;
+  std::string text = fmt::format("## {} ({})\n\n{}\n\n", experiment.title, experiment.paper, experiment.question);
+  text += fmt::format("    clustergcn reproduce {} --scale {}{}\n\n", experiment.name, small ? "small" : "paper",
+                      options.data.empty() ? "" : " --data DIR");
+  for (const std::string& note : result.data_notes) text += fmt::format("- {}\n", note);
+  for (size_t f = 0; f < experiment.figures.size(); ++f) {
+    const CellFigure& figure = experiment.figures[f];
+    text += fmt::format("\n| {} (the paper's in brackets) |", figure.label);
+    for (const AxisValue& column : experiment.columns) text += fmt::format(" {} |", column.name);
+    text += "\n| --- |";
+    for (size_t c = 0; c < experiment.columns.size(); ++c) text += " --- |";
+    for (size_t r = 0; r < experiment.rows.size(); ++r) {
+      text += fmt::format("\n| {} |", experiment.rows[r].name);
+      for (size_t c = 0; c < experiment.columns.size(); ++c) {
+        const CellResult& cell = result.cells[r * experiment.columns.size() + c];
+        const double published = cell.cell.published[f];
+        text += fmt::format(" {}{} |", show(cell.figures[f], figure.digits),
+                            std::isnan(published) ? "" : fmt::format(" ({})", show(published, figure.digits)));
+      }
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace cgcn
