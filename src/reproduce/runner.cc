@@ -107,7 +107,8 @@ class Runner {
   // The store of a graph: the real one where --data has it, else generated; made once and shared by experiments.
   fs::path find_store(const std::string& name) {
     const bool real = !options_.data.empty() && fs::exists(options_.data / name);
-    const bool shrunk = !real && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1;
+    const bool shrunk = !real && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1 &&
+                        experiment_data(name).generate[0] == "--like";
     notes_.insert(real     ? fmt::format("{}: the real graph", name)
                   : shrunk ? fmt::format("{}: generated, {:g} of its size", name, experiment_.small_data)
                            : fmt::format("{}: generated, at its size", name));
