@@ -25,15 +25,16 @@ struct ReproduceCommand {
     if (!data.empty() && !fs::is_directory(data)) throw Error("is not a folder with graphs", data);
     const ExperimentResult result = run_experiment(experiment, options);
     const std::string text = to_markdown(experiment, result, options);
-    const char* scale = options.scale == ReproduceScale::kSmall ? "small" : "paper";
-    const fs::path file = options.output / fmt::format("{}-{}.md", experiment.name, scale);
+    const fs::path file = options.output / fmt::format("{}-{}.md", experiment.name, scale_name(options.scale));
     write_file_atomically(file, text);
+    const fs::path page = write_report(experiment, result, options);
     if (common.json) {
       fmt::print("{}\n", to_json(experiment, result).dump(2));
       return;
     }
     fmt::print("{}", text);
     log::note("written to {}", file.string());
+    if (!page.empty()) log::note("curves of all cells: {}", page.string());
   }
 
  private:

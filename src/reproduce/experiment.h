@@ -12,6 +12,7 @@
 namespace cgcn {
 
 enum class ReproduceScale { kSmall, kPaper };
+const char* scale_name(ReproduceScale scale);
 
 // A number of a cell: where it stands in the command's output ("test.micro_f1", or several joined by "+"), and how it
 // is shown.

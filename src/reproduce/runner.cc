@@ -101,7 +101,7 @@ class Runner {
 
  private:
   fs::path cell_folder() const {
-    return options_.output / (experiment_.name + (options_.scale == ReproduceScale::kSmall ? "-small" : "-paper"));
+    return options_.output / fmt::format("{}-{}", experiment_.name, scale_name(options_.scale));
   }
 
   // The store of a graph: the real one where --data has it, else generated; made once and shared by experiments.
@@ -213,6 +213,8 @@ std::string show(double value, int digits) { return std::isnan(value) ? "–" : 
 
 }  // namespace
 
+const char* scale_name(ReproduceScale scale) { return scale == ReproduceScale::kSmall ? "small" : "paper"; }
+
 double read_figure(const json& document, const std::string& key) {
   double sum = 0;
   for (size_t begin = 0; begin <= key.size();) {
@@ -227,10 +229,21 @@ ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOpt
   return Runner(experiment, options).run();
 }
 
+fs::path write_report(const Experiment& experiment, const ExperimentResult& result, const ReproduceOptions& options) {
+  std::vector<std::string> words = {"report"};
+  for (const CellResult& cell : result.cells)
+    if (!cell.run.empty()) words.push_back(cell.run.string());
+  if (words.size() == 1) return {};
+  const fs::path page = options.output / fmt::format("{}-{}.html", experiment.name, scale_name(options.scale));
+  words.insert(words.end(), {"-o", page.string()});
+  fs::path printed = page;
+  run_program(options.program, words, printed.replace_extension(".txt"));
+  return page;
+}
+
 std::string to_markdown(const Experiment& experiment, const ExperimentResult& result, const ReproduceOptions& options) {
-  const bool small = options.scale == ReproduceScale::kSmall;
   std::string text = fmt::format("## {} ({})\n\n{}\n\n", experiment.title, experiment.paper, experiment.question);
-  text += fmt::format("    clustergcn reproduce {} --scale {}{}\n\n", experiment.name, small ? "small" : "paper",
+  text += fmt::format("    clustergcn reproduce {} --scale {}{}\n\n", experiment.name, scale_name(options.scale),
                       options.data.empty() ? "" : " --data DIR");
   for (const std::string& note : result.data_notes) text += fmt::format("- {}\n", note);
   for (size_t f = 0; f < experiment.figures.size(); ++f) {

@@ -32,6 +32,9 @@ struct ExperimentResult {
 
 ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options);
 
+// The curves of all training cells on one page; returns its path, empty where there are none.
+fs::path write_report(const Experiment& experiment, const ExperimentResult& result, const ReproduceOptions& options);
+
 // "a.b+c.d" in a JSON document; a list of stages is searched by their names. NaN where it is not there.
 double read_figure(const nlohmann::json& document, const std::string& key);
 
