@@ -37,6 +37,7 @@ struct Batch {
   std::span<const Remainder> remainders;  // none, or one a block
   std::span<const uint32_t> loss_rows;    // rows of the last layer that count in the loss, rising
   uint32_t num_outputs = 0;               // rows of the last layer
+  double seconds = 0;                     // that a queue took to prepare it
 
   const Block& block(uint32_t layer) const {  // of layer 2 … L; of layer 1 where there is an input_block
     if (layer == 1) return *input_block;
@@ -48,6 +49,17 @@ struct Batch {
   uint32_t rows_of_layer(uint32_t layer) const {  // layer 1 … L
     if (layer == 1 && input_block == nullptr) return static_cast<uint32_t>(inputs.size());
     return block(layer).forward.rows;
+  }
+  // What L layers compute: embeddings of nodes, and links that they are passed along.
+  uint64_t num_embeddings(uint32_t layers) const {
+    uint64_t total = 0;
+    for (uint32_t l = 1; l <= layers; ++l) total += rows_of_layer(l);
+    return total;
+  }
+  uint64_t num_links(uint32_t layers) const {
+    uint64_t total = 0;
+    for (uint32_t l = input_block != nullptr ? 1 : 2; l <= layers; ++l) total += block(l).forward.num_entries();
+    return total;
   }
   // The layout's rows that a layer's rows are. 0: the input.
   std::span<const NodeId> nodes_of_layer(uint32_t layer) const {

@@ -1,6 +1,7 @@
 #include "batch/batch_queue.h"
 
 #include "common/error.h"
+#include "common/timer.h"
 
 namespace cgcn {
 
@@ -34,8 +35,10 @@ void BatchQueue::prepare_ahead() {
     }
     std::exception_ptr failure;
     try {
-      source_.prepare(static_cast<uint32_t>(number / per_epoch), static_cast<uint32_t>(number % per_epoch),
-                      *ring_[number % ring_.size()]);
+      const Timer timer;
+      BatchStorage& storage = *ring_[number % ring_.size()];
+      source_.prepare(static_cast<uint32_t>(number / per_epoch), static_cast<uint32_t>(number % per_epoch), storage);
+      storage.batch.seconds = timer.seconds();
     } catch (...) {
       failure = std::current_exception();
     }

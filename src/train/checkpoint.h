@@ -20,6 +20,24 @@
 
 namespace cgcn {
 
+// What steps had to do: the neighbourhood expansion as numbers.
+struct Work {
+  uint64_t embeddings = 0;       // rows computed, all layers together
+  uint64_t links = 0;            // that embeddings were passed along
+  double preparing_seconds = 0;  // making the batches, on a thread of its own
+
+  void add(const Work& other) {
+    embeddings += other.embeddings;
+    links += other.links;
+    preparing_seconds += other.preparing_seconds;
+  }
+  // How often an embedding was used.
+  double utilisation() const {
+    return embeddings > 0 ? static_cast<double>(links) / static_cast<double>(embeddings) : 0;
+  }
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Work, embeddings, links, preparing_seconds)
+
 // Where training stands. Written and read as JSON, whose numbers keep every bit.
 struct TrainingState {
   uint32_t epoch = 0, batch = 0;  // the next step; batch is the number of batches where the epoch's end is still to do
@@ -30,9 +48,10 @@ struct TrainingState {
   double best_score = -1, best_loss = 0;
   uint32_t best_epoch = 0;  // counted from 1; 0: none yet
   uint32_t since_best = 0;  // validations since then
+  Work epoch_work, work;    // of this epoch so far, and of those that are done
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, labelled, epoch_seconds, train_seconds,
-                                   total_seconds, best_score, best_loss, best_epoch, since_best)
+                                   total_seconds, best_score, best_loss, best_epoch, since_best, epoch_work, work)
 
 // What a model was trained on.
 struct TrainedOn {

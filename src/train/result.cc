@@ -30,6 +30,7 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
   nlohmann::json stages = nlohmann::json::array();
   for (const auto& [stage, seconds] : summary.stages.stages())
     stages.push_back({{"stage", stage}, {"seconds", seconds}});
+  const uint32_t epochs = std::max(1u, summary.epochs);
   return {{"run", summary.run.string()},
           {"train", part(evaluation.train)},
           {"validation", part(evaluation.validation)},
@@ -40,12 +41,18 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
           {"parts", summary.clusters},
           {"per_batch", summary.per_batch},
           {"weights", summary.weights},
-          {"seconds_per_epoch", summary.train_seconds / std::max(1u, summary.epochs)},
+          {"seconds_per_epoch", summary.train_seconds / epochs},
           {"train_seconds", summary.train_seconds},
           {"total_seconds", summary.total_seconds},
           {"evaluation_seconds", evaluation.seconds},
           {"stages", stages},
+          {"embeddings_per_epoch", summary.work.embeddings / epochs},
+          {"utilisation", summary.work.utilisation()},
+          {"preparing_seconds_per_epoch", summary.work.preparing_seconds / epochs},
           {"peak_memory_bytes", summary.peak_memory},
+          {"graph_bytes", summary.graph_bytes},
+          {"features_bytes", summary.features_bytes},
+          {"history_bytes", summary.history_bytes},
           {"model_bytes", summary.model_bytes},
           {"workspace_bytes", summary.workspace_bytes}};
 }

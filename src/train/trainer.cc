@@ -56,8 +56,13 @@ void remove_other_optimisers(const fs::path& run, const std::string& kept) {
 }
 
 nlohmann::json to_record(const EpochRecord& record) {
-  nlohmann::json json = {
-      {"epoch", record.epoch}, {"loss", record.loss}, {"lr", record.learning_rate}, {"seconds", record.seconds}};
+  nlohmann::json json = {{"epoch", record.epoch},
+                         {"loss", record.loss},
+                         {"lr", record.learning_rate},
+                         {"seconds", record.seconds},
+                         {"embeddings", record.work.embeddings},
+                         {"utilisation", record.work.utilisation()},
+                         {"preparing_seconds", record.work.preparing_seconds}};
   if (record.validation) {
     json["validation"] = *record.validation;
     json["validation_seconds"] = record.validation_seconds;
@@ -197,6 +202,8 @@ void Trainer::take_step(const Batch& batch, double learning_rate) {
   adam_.step(model_, static_cast<float>(learning_rate), clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1);
   state_.loss_sum += result.loss * result.labelled;
   state_.labelled += result.labelled;
+  const uint32_t layers = model_.num_layers();
+  state_.epoch_work.add({batch.num_embeddings(layers), batch.num_links(layers), batch.seconds});
   ++state_.batch;
   ++state_.step;
 }
@@ -222,6 +229,7 @@ EpochRecord Trainer::end_epoch() {
   record.learning_rate = options_.train.learning_rate_at(state_.epoch);
   record.seconds = state_.epoch_seconds;
   record.batch_seconds = std::exchange(waited_, 0);
+  record.work = state_.epoch_work;
   const uint32_t interval = options_.train.evaluation_interval(data_.num_nodes(), layout_.data.num_nodes());
   const bool due = record.epoch % interval == 0 || record.epoch == options_.train.epochs;
   if (due && data_.split_sizes()[1] > 0) {
@@ -241,6 +249,7 @@ EpochRecord Trainer::end_epoch() {
   state_.loss_sum = 0;
   state_.labelled = 0;
   state_.train_seconds += std::exchange(state_.epoch_seconds, 0);
+  state_.work.add(std::exchange(state_.epoch_work, {}));
   if (options_.train.checkpoint_seconds == 0) save();
   return record;
 }
@@ -316,6 +325,11 @@ TrainingSummary Trainer::summarise() {
   summary.train_seconds = state_.train_seconds;
   summary.evaluation = timed(stages_, "test", [&] { return evaluate(EvaluationKind::kExact, true); });
   summary.total_seconds = seconds_before_ + session_.seconds();
+  summary.work = state_.work;
+  const CsrGraph& graph = layout_.data.graph;
+  summary.graph_bytes = graph.offsets().size_bytes() + graph.targets().size_bytes() + graph.weights().size_bytes();
+  summary.features_bytes = training_.x.stored_bytes() + training_.aggregated.stored_bytes();
+  summary.history_bytes = history_ ? history_->bytes() : 0;
   summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + adam_.bytes();
   summary.workspace_bytes = model_.workspace_bytes();
   summary.peak_memory = memory_figures().peak_rss;

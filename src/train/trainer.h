@@ -25,6 +25,7 @@ struct EpochRecord {
   double loss = 0, learning_rate = 0;
   double seconds = 0;        // of its steps, of which
   double batch_seconds = 0;  //   waiting for batches to be ready
+  Work work;
   std::optional<Scores> validation;
   double validation_seconds = 0;
   MemoryFigures memory;  // when it ended
@@ -39,6 +40,10 @@ struct TrainingSummary {
   uint64_t weights = 0;
   double train_seconds = 0, total_seconds = 0;
   std::optional<Evaluation> evaluation;  // of the kept model, on the whole graph
+  Work work;                             // of all epochs
+  uint64_t graph_bytes = 0;              // the training graph's links, mapped
+  uint64_t features_bytes = 0;           // X and A·X of its nodes, mapped or in memory
+  uint64_t history_bytes = 0;            // embeddings of all nodes, where the method keeps them
   uint64_t model_bytes = 0;              // weights, gradients, Adam's moments
   uint64_t workspace_bytes = 0;          // of one step
   uint64_t peak_memory = 0;              // of the whole process, mapped files included
