@@ -11,6 +11,7 @@ import argparse
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -36,8 +37,9 @@ def main():
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--methods", nargs="+", default=METHODS)
-    parser.add_argument("options", nargs="*", help="further options of train, after --")
-    arguments = parser.parse_args()
+    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    arguments = parser.parse_args(sys.argv[1:cut])
+    arguments.options = sys.argv[cut + 1:]
     columns = [
         ("seconds an epoch", lambda r: f"{r['seconds_per_epoch']:.3f}"),
         ("embeddings an epoch", lambda r: f"{r['embeddings_per_epoch']:,}"),

@@ -97,6 +97,7 @@ void ClusterBatches::prepare(uint32_t epoch, uint32_t index, BatchStorage& stora
   batch.index = index;
   batch.inputs = {storage.nodes.data(), storage.num_nodes};
   batch.blocks = {&storage.block, 1};
+  batch.input_block = options_.aggregates_input ? &storage.block : nullptr;
   batch.num_outputs = storage.num_nodes;
 }
 

@@ -20,6 +20,7 @@ struct ClusterBatchOptions {
   uint32_t clusters_per_batch = 1;  // q; at most p are used
   ClusterDraw draw = ClusterDraw::kPermutation;
   Normalisation normalisation;
+  bool aggregates_input = false;  // layer 1 aggregates X by the links of the batch; else it takes A·X
   uint64_t seed = 1;
 };
 

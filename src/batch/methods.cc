@@ -67,6 +67,8 @@ void MethodOptions::list_options(OptionList& list) {
                    {"fastgcn", Method::kFastGcn},
                    {"vrgcn", Method::kVrGcn}},
                   "what a step trains on: clusters, the whole graph, or nodes with all or sampled neighbours");
+  list.add_choice("first-layer", &first_layer, {{"exact", FirstLayer::kExact}, {"batch", FirstLayer::kBatch}},
+                  "layer 1 takes A·X of all links, computed once, or aggregates by the batch's links as the others do");
   list.add("batch-nodes", &targets, "sgd, graphsage, fastgcn, vrgcn: training nodes in a batch").range(1, 4e9);
   list.add("fanout", &fanout,
            "graphsage, vrgcn: neighbours sampled of a node, from the last layer down, the last number for all deeper "
@@ -98,12 +100,15 @@ PartitionOptions MethodOptions::partition(const PartitionOptions& asked) const {
 }
 
 std::unique_ptr<BatchSource> make_batch_source(const MethodOptions& options, const ClusterLayout& layout,
-                                               const ClusterBatchOptions& clusters, uint32_t layers) {
+                                               ClusterBatchOptions clusters, uint32_t layers) {
+  clusters.aggregates_input = options.first_layer == FirstLayer::kBatch;
   if (options.method == Method::kCluster) return std::make_unique<ClusterBatches>(layout, clusters);
   if (options.method == Method::kFullBatch) return std::make_unique<WholeGraph>(layout, clusters);
-  return std::make_unique<SampledBatches>(
-      layout.data, make_sampler(options, layout, clusters.normalisation, layers),
-      SampledBatchOptions{.layers = layers, .targets = options.targets, .seed = clusters.seed});
+  return std::make_unique<SampledBatches>(layout.data, make_sampler(options, layout, clusters.normalisation, layers),
+                                          SampledBatchOptions{.layers = layers,
+                                                              .targets = options.targets,
+                                                              .aggregates_input = clusters.aggregates_input,
+                                                              .seed = clusters.seed});
 }
 
 }  // namespace cgcn

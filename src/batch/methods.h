@@ -12,6 +12,7 @@
 
 namespace cgcn {
 
+enum class FirstLayer { kExact, kBatch };  // from A·X of all links, or aggregated by the links of the batch
 enum class Method { kCluster, kFullBatch, kSgd, kGraphSage, kFastGcn, kVrGcn };
 
 struct MethodOptions {
@@ -22,6 +23,8 @@ struct MethodOptions {
   Importance importance = Importance::kSquared;
   ControlVariate control = ControlVariate::kCvd;  // VR-GCN's
 
+  FirstLayer first_layer = FirstLayer::kExact;
+
   void list_options(OptionList& list);
 
   std::vector<uint32_t> fanouts() const;  // 10, 25 for GraphSAGE and 2 for VR-GCN where nothing is said
@@ -30,8 +33,9 @@ struct MethodOptions {
   PartitionOptions partition(const PartitionOptions& asked) const;
 };
 
-// `clusters` holds what all methods share: the normalisation and the seed. layers: L of the network.
+// `clusters` holds what all methods share: the normalisation and the seed. layers: L of the network. Its
+// aggregates_input is set here.
 std::unique_ptr<BatchSource> make_batch_source(const MethodOptions& options, const ClusterLayout& layout,
-                                               const ClusterBatchOptions& clusters, uint32_t layers);
+                                               ClusterBatchOptions clusters, uint32_t layers);
 
 }  // namespace cgcn

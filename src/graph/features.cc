@@ -89,4 +89,31 @@ void FeatureMatrix::copy_columns(NodeId v, size_t begin, size_t count, float* ou
   }
 }
 
+namespace {
+
+void divide_by_sum(std::span<float> row) {
+  double sum = 0;
+  for (const float value : row) sum += value;
+  if (sum == 0) return;
+  for (float& value : row) value = static_cast<float>(value / sum);
+}
+
+}  // namespace
+
+FeatureMatrix FeatureMatrix::with_normalised_rows() const {
+  if (kind_ == Kind::kIdentity) return *this;
+  if (kind_ == Kind::kSparse) {
+    Buffer<float> values(sparse_values_.size());
+    std::copy(sparse_values_.begin(), sparse_values_.end(), values.begin());
+    for (NodeId v = 0; v < rows_; ++v) divide_by_sum({values.data() + offsets_[v], offsets_[v + 1] - offsets_[v]});
+    return sparse(offsets_, sparse_columns_, std::move(values), columns_);
+  }
+  Buffer<float> values(size_t{rows_} * columns_);
+  for (NodeId v = 0; v < rows_; ++v) {
+    copy_row(v, values.data() + size_t{v} * columns_);
+    divide_by_sum({values.data() + size_t{v} * columns_, columns_});
+  }
+  return dense(std::move(values), columns_);
+}
+
 }  // namespace cgcn

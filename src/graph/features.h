@@ -27,6 +27,9 @@ class FeatureMatrix {
                               uint32_t num_columns);
   static FeatureMatrix identity(NodeId size);
 
+  // Every row divided by its sum, a row of sum zero left as it is; half precision becomes single.
+  FeatureMatrix with_normalised_rows() const;
+
   Kind kind() const { return kind_; }
   bool is_dense() const { return kind_ == Kind::kDense32 || kind_ == Kind::kDense16; }
   NodeId rows() const { return rows_; }

@@ -237,7 +237,7 @@ void backward_project_first(const Layer& layer, const Step& step, LayerMemory& m
 }  // namespace
 
 void backward_convolution(const Layer& layer, const Layer& below, const Step& step, LayerMemory& memory,
-                          LayerMemory& below_memory, StepMemory& shared) {
+                          LayerMemory& below_memory, StepMemory& shared, const DropoutMask& source_mask) {
   const SparseView& a = step.batch.block(layer.number).forward;
   backward_bias(layer, padded(memory.output, a.rows, layer.out));
   const Matrix dh = padded(shared.embedding_gradient, a.columns, layer.in);
@@ -245,6 +245,8 @@ void backward_convolution(const Layer& layer, const Layer& below, const Step& st
     backward_project_first(layer, step, memory, shared, dh);
   else
     backward_aggregate_first(layer, step, memory, shared, dh);
+  if (!source_mask.empty())
+    kernels::parallel_rows(dh.rows, kPassRows, [&](RowRange rows) { apply_dropout(source_mask, rows, dh, dh); });
   backward_activation(below, below_memory, shared, dh);
 }
 

@@ -35,9 +35,10 @@ void aggregate_all(const SparseView& a, kernels::ConstMatrix source, kernels::Co
 void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
                          kernels::ConstMatrix previous, kernels::ConstMatrix term, kernels::Matrix next);
 
-// From dz of this layer (in memory.output) to this layer's weight gradient and dz of the layer below.
+// From dz of this layer (in memory.output) to this layer's weight gradient and dz of the layer below. source_mask: what
+// was dropped of H_{l-1} before this layer; empty: nothing.
 void backward_convolution(const Layer& layer, const Layer& below, const Step& step, LayerMemory& memory,
-                          LayerMemory& below_memory, StepMemory& shared);
+                          LayerMemory& below_memory, StepMemory& shared, const kernels::DropoutMask& source_mask);
 
 // The gradient of a layer's bias: the column sums of dz.
 void backward_bias(const Layer& layer, kernels::ConstMatrix z_gradient);

@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
+#include "nn/head.h"
 
 namespace cgcn {
 
@@ -58,7 +59,8 @@ Indices add_parameters(const Layer& layer, const ModelOptions& options, Paramete
 }  // namespace
 
 std::vector<Layer> make_layers(const ModelOptions& options, const ModelShape& shape, uint64_t seed,
-                               Parameters& parameters) {
+                               Parameters& parameters, Head& head) {
+  const bool dense_head = options.head == HeadKind::kDense;
   std::vector<Layer> layers(options.layers);
   std::vector<Indices> indices;
   for (uint32_t i = 0; i < options.layers; ++i) {
@@ -66,12 +68,14 @@ std::vector<Layer> make_layers(const ModelOptions& options, const ModelShape& sh
     layer.number = i + 1;
     layer.last = layer.number == options.layers;
     layer.in = i == 0 ? shape.input_columns : options.hidden;
-    layer.out = layer.last ? shape.num_classes : options.hidden;
+    layer.out = layer.last && !dense_head ? shape.num_classes : options.hidden;
     layer.concat = options.convolution == Convolution::kConcat;
     layer.residual = options.residual && i > 0 && !layer.last;
     indices.push_back(add_parameters(layer, options, parameters));
   }
+  if (dense_head) head.add_parameters(layers.back(), shape, parameters);
   parameters.allocate();
+  if (dense_head) head.initialise(parameters, seed);
   for (uint32_t i = 0; i < options.layers; ++i) {
     Layer& layer = layers[i];
     layer.values.weight = parameters.value(indices[i].weight);
@@ -98,8 +102,8 @@ void Workspace::allocate() {
   taken_ = 0;
 }
 
-void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, size_t sources, bool dropout,
-                        bool sparse) {
+void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, size_t sources,
+                        const ModelOptions& options, bool sparse) {
   output = workspace.take_matrix(rows, layer.out);
   mean = workspace.take<float>(rows);
   inverse_deviation = workspace.take<float>(rows);
@@ -110,7 +114,9 @@ void LayerMemory::place(Workspace& workspace, const Layer& layer, size_t rows, s
     wide_weight = workspace.take<float>(layer.fan_in() * layer.wide_out());
     wide_gradient = workspace.take<float>(layer.fan_in() * layer.wide_out());
   }
-  if (!dropout) return;
+  if (options.dropout == 0) return;
+  if (options.dropout_place == DropoutPlace::kBefore)
+    source_bits = workspace.take<uint8_t>(kernels::DropoutMask::buffer_bytes(sources, layer.in));
   const size_t bytes = kernels::DropoutMask::buffer_bytes(rows, layer.in);
   aggregated_bits = workspace.take<uint8_t>(bytes);
   if (layer.concat) own_bits = workspace.take<uint8_t>(bytes);

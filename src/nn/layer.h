@@ -48,9 +48,11 @@ struct Layer {
                     kernels::Matrix next) const;
 };
 
+class Head;
+
 // Adds every parameter of the network, fills in the views, and initialises the weights.
 std::vector<Layer> make_layers(const ModelOptions& options, const ModelShape& shape, uint64_t seed,
-                               Parameters& parameters);
+                               Parameters& parameters, Head& head);
 
 // One block of memory for everything that a step needs: laid out twice, first to learn its size, then to place it.
 class Workspace {
@@ -76,13 +78,15 @@ struct LayerMemory {
   float* input = nullptr;   // D([N(A)·H, H]), rows of fan_in; or H itself where the product came first
   float* output = nullptr;  // z, which backward replaces by its gradient
   float *mean = nullptr, *inverse_deviation = nullptr;
-  uint8_t *aggregated_bits = nullptr, *own_bits = nullptr;
-  float *wide_weight = nullptr, *wide_gradient = nullptr;  // fan_in × wide_out; null where W is as wide itself
-  bool projected_first = false;                            // in the last forward pass
+  uint8_t *aggregated_bits = nullptr, *own_bits = nullptr;  // dropout after aggregation
+  uint8_t* source_bits = nullptr;                           // before it
+  float *wide_weight = nullptr, *wide_gradient = nullptr;   // fan_in × wide_out; null where W is as wide itself
+  bool projected_first = false;                             // in the last forward pass
 
   // sparse: the input layer on sparse features, which keeps its input elsewhere.
   // sources: rows of the layer below, which lie here where the product comes first.
-  void place(Workspace& workspace, const Layer& layer, size_t rows, size_t sources, bool dropout, bool sparse);
+  void place(Workspace& workspace, const Layer& layer, size_t rows, size_t sources, const ModelOptions& options,
+             bool sparse);
 
   // W and its gradient as the products take them: W itself, or a copy with columns of zeros. A step fills the copy
   // before its first use of weight() and takes the gradient over after its last of gradient().

@@ -4,9 +4,12 @@
 //   layer L:       logits = D([N(A)·H_{L-1}, H_{L-1}])·W_L + b_L
 //
 // D is inverted dropout on the concatenated input, after aggregation, as in the released code; without concatenation
-// only N(A)·H remains. Layer 1 takes N(A)·X precomputed; no gradient is computed for X. The residual joins hidden
-// layers of equal width (2 … L-1) and takes H before dropout. Where nothing is dropped, a layer multiplies before it
-// aggregates if that is cheaper. Results do not depend on the number of threads, bit for bit.
+// only N(A)·H remains. Or D is applied to H_{l-1} before it is aggregated (Kipf and Welling). Layer 1 takes N(A)·X
+// precomputed, and drops parts of that, unless the batch has an input block; no gradient is computed for X. The
+// residual joins hidden layers of equal width (2 … L-1) and takes H before dropout after aggregation, after dropout
+// before it. With a dense head the last convolution gives an embedding, and head.h the logits. Where nothing is
+// dropped, a layer multiplies before it aggregates if that is cheaper. Results do not depend on the number of threads,
+// bit for bit.
 #pragma once
 
 #include <memory>

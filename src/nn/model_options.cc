@@ -27,6 +27,10 @@ void ModelOptions::list_options(OptionList& list) {
   list.add("residual", &residual, "add a hidden layer's input to its output (paper eq. 8)");
   list.add("bias", &bias, "a bias in every layer");
   list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99);
+  list.add_choice("dropout-place", &dropout_place, {{"after", DropoutPlace::kAfter}, {"before", DropoutPlace::kBefore}},
+                  "drop parts of [N(A)H, H], or of H before it is aggregated");
+  list.add_choice("head", &head, {{"convolution", HeadKind::kConvolution}, {"dense", HeadKind::kDense}},
+                  "logits from the last convolution, or from a dense layer on its L2-normalised rows (GraphSAGE)");
 }
 
 }  // namespace cgcn

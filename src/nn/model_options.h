@@ -8,6 +8,11 @@
 
 namespace cgcn {
 
+// Where the logits come from: the last convolution, or a dense layer on its rows brought to length 1 (GraphSAGE).
+enum class HeadKind { kConvolution, kDense };
+// What dropout is applied to: a layer's input after aggregation, or the embeddings before it.
+enum class DropoutPlace { kAfter, kBefore };
+
 enum class Convolution { kConcat, kPlain };  // [N(A)H, H]·W, or N(A)H·W
 
 struct ModelOptions {
@@ -21,6 +26,8 @@ struct ModelOptions {
   bool residual = false;
   bool bias = false;
   float dropout = 0.2f;
+  DropoutPlace dropout_place = DropoutPlace::kAfter;
+  HeadKind head = HeadKind::kConvolution;
 
   void list_options(OptionList& list);
   Normalisation layer_normalisation() const { return {normalisation, lambda}; }

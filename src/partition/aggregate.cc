@@ -210,9 +210,14 @@ std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::
   return std::nullopt;
 }
 
-FeatureMatrix ensure_product(const fs::path& path, const Store& files, const Dataset& data,
-                             const Normalisation& normalisation, uint64_t memory) {
-  const nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, const Normalisation& normalisation,
+                             uint64_t memory, bool rows_normalised) {
+  nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+  if (rows_normalised) {
+    path += "-rows";
+    key["rows"] = "normalised";
+    data.features = data.features.with_normalised_rows();
+  }
   if (auto found = find_product(path, key, data.features)) return *std::move(found);
   StoreWriter writer(path, StagedDirectory::Existing::kReplace);
   Aggregator(files, data, normalisation, memory, writer).write();
@@ -227,14 +232,16 @@ FeatureMatrix ensure_product(const fs::path& path, const Store& files, const Dat
 
 }  // namespace
 
-FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory) {
+FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
+                                  bool rows_normalised) {
   return ensure_product(layout.path / "aggregated" / normalisation.name(), *layout.files, layout.data, normalisation,
-                        memory);
+                        memory, rows_normalised);
 }
 
-FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory) {
+FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
+                                  bool rows_normalised) {
   return ensure_product(store.path() / "cache" / ("aggregated-" + normalisation.name()), store, store.dataset(),
-                        normalisation, memory);
+                        normalisation, memory, rows_normalised);
 }
 
 }  // namespace cgcn

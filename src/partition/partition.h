@@ -69,10 +69,11 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
 
 // N(A)·X of the layout, computed once and kept beside it. Dense stays dense (float32), sparse sparse; the identity's
 // product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits.
+// rows_normalised: of X with every row divided by its sum.
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
-                                  uint64_t memory = kPartitionMemory);
+                                  uint64_t memory = kPartitionMemory, bool rows_normalised = false);
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
-                                  uint64_t memory = kPartitionMemory);
+                                  uint64_t memory = kPartitionMemory, bool rows_normalised = false);
 
 }  // namespace cgcn

@@ -73,8 +73,10 @@ SavedModel load_model(const fs::path& file) {
     const auto mean = tensors.values<float>("input.mean"), scale = tensors.values<float>("input.scale");
     if (mean.size() != saved.shape.input_columns || scale.size() != mean.size())
       throw Error("the scaling of its input has another width than its features", file.string());
-    saved.scaling = {{mean.begin(), mean.end()}, {scale.begin(), scale.end()}};
+    saved.scaling.mean = {mean.begin(), mean.end()};
+    saved.scaling.scale = {scale.begin(), scale.end()};
   }
+  saved.scaling.rows = saved.options.train.normalise_rows;
   saved.model.emplace(saved.options.model, saved.shape, saved.options.train.seed);
   for (const Parameter& parameter : saved.model->parameters()) {
     check_shape(tensors, parameter.name, parameter);

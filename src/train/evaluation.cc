@@ -55,9 +55,7 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
 BlockEvaluator::BlockEvaluator(const Store& store, const ModelOptions& options, const ColumnScaling& scaling,
                                uint32_t blocks)
     : layout_(ensure_partition(store, whole_graph_in(blocks)).layout),
-      features_(scaling.empty() ? PreparedFeatures{layout_.data.features,
-                                                   aggregated_features(layout_, options.first_normalisation())}
-                                : standardise(layout_.data, options.first_normalisation(), scaling)),
+      features_(prepare_features(layout_, layout_.data, options.first_normalisation(), scaling)),
       batches_(layout_, {.normalisation = options.layer_normalisation()}) {}
 
 Evaluation BlockEvaluator::evaluate(Model& model) const {

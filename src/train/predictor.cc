@@ -53,10 +53,8 @@ std::string Predictor::class_name(uint32_t label) const {
 }
 
 const PreparedFeatures& Predictor::features() {
-  const Normalisation first = saved_.options.model.first_normalisation();
   if (!features_)
-    features_ = saved_.scaling.empty() ? PreparedFeatures{data_.features, aggregated_features(store_, first)}
-                                       : standardise(data_, first, saved_.scaling);
+    features_ = prepare_features(store_, data_, saved_.options.model.first_normalisation(), saved_.scaling);
   return *features_;
 }
 

@@ -1,15 +1,18 @@
 // Feature columns shifted and scaled to mean 0 and deviation 1 on the training nodes, as the released code does; other
-// graphs are shifted and scaled by the same numbers, which a model therefore carries with it.
+// graphs are shifted and scaled by the same numbers, which a model therefore carries with it. Or rows divided by their
+// sums, as Kipf and Welling do.
 #pragma once
 
 #include <vector>
 
 #include "graph/dataset.h"
 #include "graph/normalisation.h"
+#include "partition/partition.h"
 
 namespace cgcn {
 
 struct ColumnScaling {
+  bool rows = false;               // every row is divided by its sum
   std::vector<float> mean, scale;  // x' = (x - mean)·scale; empty: features are left as they are
 
   bool empty() const { return mean.empty(); }
@@ -24,5 +27,13 @@ struct PreparedFeatures {
 };
 // The standardised X and N(A) times it, in memory.
 PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling);
+// As the scaling says; files keeps N(A)·X and data is what it holds: a Store or a ClusterLayout.
+template <class Files>
+PreparedFeatures prepare_features(const Files& files, const Dataset& data, const Normalisation& normalisation,
+                                  const ColumnScaling& scaling) {
+  if (!scaling.empty()) return standardise(data, normalisation, scaling);
+  return {scaling.rows ? data.features.with_normalised_rows() : data.features,
+          aggregated_features(files, normalisation, kPartitionMemory, scaling.rows)};
+}
 
 }  // namespace cgcn

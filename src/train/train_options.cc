@@ -48,6 +48,7 @@ void TrainOptions::list_options(OptionList& list) {
                   "the model that is tested: best on validation, or that of the last epoch");
   list.add("seed", &seed, "of weights, dropout and batches (--partition-seed: of the partition)").range(0, 9e18);
   list.add("standardise", &standardise, "shift and scale each feature column to mean 0, deviation 1 on training nodes");
+  list.add("normalise-rows", &normalise_rows, "divide each feature row by its sum");
   list.add("checkpoint-seconds", &checkpoint_seconds, "save the run so often; 0: after every epoch").range(0, 1e9);
 
   evaluation.list_options(list);

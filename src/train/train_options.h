@@ -38,6 +38,7 @@ struct TrainOptions {
   uint64_t seed = 1;
 
   bool standardise = false;
+  bool normalise_rows = false;
   EvaluationOptions evaluation;
   uint32_t eval_every = 0;           // epochs between validations; 0: see evaluation_interval()
   uint32_t checkpoint_seconds = 60;  // at the end of the first step after so long

@@ -17,6 +17,13 @@ void require_trainable(const Dataset& data) {
     throw Error("has no training nodes", data.path.string(), "import it with a split, such as --split 60/20/20");
 }
 
+void require_possible(const RunOptions& options, const Dataset& data) {
+  if (options.method.first_layer == FirstLayer::kBatch && !data.features.is_dense() && options.model.dropout > 0 &&
+      options.model.dropout_place == DropoutPlace::kAfter)
+    throw Error("on sparse features, a first layer that aggregates by the batch's links cannot drop after aggregation",
+                "--first-layer batch", "--dropout-place before, or --dropout 0");
+}
+
 std::string hash_partition(const ClusterLayout& layout) {
   Hasher hasher;
   hasher.add(layout.data.content_hash);
@@ -30,6 +37,14 @@ ModelShape shape_of(const Dataset& data) {
           .sparse_input = !data.features.is_dense(),
           .num_classes = data.labels.num_classes(),
           .multi_label = data.labels.multi_label()};
+}
+
+ColumnScaling choose_scaling(const RunOptions& options, const Dataset& data) {
+  if (options.train.standardise && options.train.normalise_rows)
+    throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
+  ColumnScaling scaling = options.train.standardise ? measure_columns(data) : ColumnScaling();
+  scaling.rows = options.train.normalise_rows;
+  return scaling;
 }
 
 ClusterBatchOptions batch_options(const RunOptions& options, uint32_t num_clusters) {
@@ -88,7 +103,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       options_(options),
       run_(std::move(run)),
       data_(store.dataset()),
-      layout_((require_trainable(data_),
+      layout_((require_trainable(data_), require_possible(options, data_),
                timed(stages_, "partition",
                      [&] { return ensure_partition(store, options.method.partition(options.partition)).layout; }))),
       trained_on_{fs::absolute(store.path()).string(),
@@ -97,13 +112,10 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                   hash_partition(layout_),
                   data_.class_names,
                   data_.features.kind() == FeatureMatrix::Kind::kIdentity},
-      scaling_(options.train.standardise ? measure_columns(data_) : ColumnScaling()),
-      training_(timed(stages_, "A·X",
-                      [&] {
-                        return prepare(layout_.data, [&] {
-                          return aggregated_features(layout_, options.model.first_normalisation());
-                        });
-                      })),
+      scaling_(choose_scaling(options, data_)),
+      training_(timed(
+          stages_, "A·X",
+          [&] { return prepare_features(layout_, layout_.data, options.model.first_normalisation(), scaling_); })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
@@ -146,11 +158,6 @@ void Trainer::resume_from_checkpoint() {
   state_ = saved.state;
   seconds_before_ = state_.total_seconds;
   run_.drop_metrics_from(state_.epoch + 1);
-}
-
-PreparedFeatures Trainer::prepare(const Dataset& data, const std::function<FeatureMatrix()>& aggregate) const {
-  if (scaling_.empty()) return {data.features, aggregate()};
-  return standardise(data, options_.model.first_normalisation(), scaling_);
 }
 
 TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_epoch) {
@@ -276,8 +283,7 @@ Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
     if (!blocks_) blocks_.emplace(store_, options_.model, scaling_, options_.train.evaluation.blocks);
     return blocks_->evaluate(model_);
   }
-  if (!whole_)
-    whole_ = prepare(data_, [&] { return aggregated_features(store_, options_.model.first_normalisation()); });
+  if (!whole_) whole_ = prepare_features(store_, data_, options_.model.first_normalisation(), scaling_);
   return evaluate_exactly(model_, {data_.graph, whole_->x, whole_->aggregated}, data_,
                           options_.train.evaluation.memory_budget(), show_progress);
 }

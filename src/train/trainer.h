@@ -66,7 +66,6 @@ class Trainer {
 
  private:
   EmbeddingHistory* history() { return history_ ? &*history_ : nullptr; }
-  PreparedFeatures prepare(const Dataset& data, const std::function<FeatureMatrix()>& aggregate) const;
   void describe_run();
   void resume_from_checkpoint();
   bool out_of_patience() const { return options_.train.patience > 0 && state_.since_best >= options_.train.patience; }

@@ -19,11 +19,11 @@ struct Case {
   std::string name;
   ModelOptions options;
   InputKind input = InputKind::kDense32;
-  bool rectangular = false, multi_label = false;
+  bool rectangular = false, multi_label = false, input_block = false;
 };
 
 Case make_case(std::string name, uint32_t layers, std::function<void(Case&)> change) {
-  Case made{std::move(name), {}, InputKind::kDense32, false, false};
+  Case made{std::move(name), {}, InputKind::kDense32, false, false, false};
   made.options.layers = layers;
   made.options.hidden = 9;
   made.options.dropout = 0;
@@ -78,6 +78,40 @@ std::vector<Case> all_cases() {
   add("SparsePlainDropout", 2, [&](Case& c) { plain(c), c.input = InputKind::kSparse, c.options.dropout = 0.4f; });
   add("Identity", 3, [](Case& c) { c.input = InputKind::kIdentity; });
   add("IdentityDropout", 2, [](Case& c) { c.input = InputKind::kIdentity, c.options.dropout = 0.2f; });
+  const auto before = [](Case& c) {
+    c.options.dropout_place = DropoutPlace::kBefore;
+    c.options.dropout = 0.3f;
+  };
+  add("DropoutBefore", 3, before);
+  add("DropoutBeforePlainResidual", 4, [&](Case& c) { plain(c), before(c), c.options.residual = true; });
+  add("DropoutBeforeRectangular", 4, [&](Case& c) { before(c), c.rectangular = true; });
+  add("InputBlock", 3, [](Case& c) { c.input_block = true, c.rectangular = true; });
+  add("InputBlockHalf", 2, [](Case& c) { c.input_block = true, c.input = InputKind::kDense16; });
+  add("InputBlockDropout", 2, [](Case& c) { c.input_block = true, c.options.dropout = 0.2f; });
+  add("InputBlockDropoutBefore", 2, [&](Case& c) { before(c), c.input_block = true, c.options.bias = true; });
+  add("InputBlockSparse", 3, [](Case& c) {
+    c.input_block = c.rectangular = c.options.bias = true;
+    c.input = InputKind::kSparse;
+  });
+  add("InputBlockSparseDropoutBefore", 2, [&](Case& c) {
+    before(c);
+    c.input_block = true;
+    c.input = InputKind::kSparse;
+  });
+  add("InputBlockSparsePlainDropoutBefore", 2, [&](Case& c) {  // Kipf and Welling's
+    plain(c), before(c);
+    c.input_block = true;
+    c.options.layer_norm = false;
+    c.input = InputKind::kSparse;
+  });
+  add("InputBlockIdentity", 2, [](Case& c) { c.input_block = true, c.input = InputKind::kIdentity; });
+  add("DenseHead", 3, [](Case& c) { c.options.head = HeadKind::kDense, c.rectangular = true; });
+  add("DenseHeadOneLayerMultiLabel", 1, [](Case& c) { c.options.head = HeadKind::kDense, c.multi_label = true; });
+  add("DenseHeadDropoutInputBlock", 2, [](Case& c) {
+    c.options.head = HeadKind::kDense;
+    c.options.dropout = 0.2f;
+    c.input_block = true;
+  });
   add("WideLastLayer", 3, [](Case& c) { c.options.hidden = 3; });  // more classes than hidden columns
   return cases;
 }
@@ -86,7 +120,8 @@ class Gradient : public testing::TestWithParam<Case> {};
 
 TEST_P(Gradient, EqualsFiniteDifferences) {
   const Case& c = GetParam();
-  const SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label);
+  SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label);
+  if (c.input_block) problem.aggregate_input();
   const ModelShape shape{problem.x.columns(), problem.sparse(), SmallProblem::kClasses, c.multi_label};
   Model model(c.options, shape, 11);
   Random random(5, Purpose::kTest, 9);

@@ -36,14 +36,25 @@ class ReferenceModel {
   }
 
   Rows forward(const Batch& batch, uint64_t seed, float dropout) const {
+    const bool drops_first = options_.dropout_place == DropoutPlace::kBefore;
     Rows h;
+    if (batch.input_block != nullptr)
+      for (size_t r = 0; r < batch.inputs.size(); ++r) {
+        std::vector<bool> entries;
+        h.push_back(feature_row(input_.x, batch.inputs[r], &entries));
+        if (drops_first && dropout > 0) drop_row(batch, seed, dropout, 0, static_cast<uint32_t>(r), h.back(), entries);
+      }
     for (uint32_t layer = 1; layer <= options_.layers; ++layer) {
       const uint32_t rows = batch.rows_of_layer(layer);
+      const bool aggregates = layer > 1 || batch.input_block != nullptr;
+      if (drops_first && dropout > 0 && layer > 1)
+        for (size_t r = 0; r < h.size(); ++r)
+          drop_row(batch, seed, dropout, 2 * (layer - 1), static_cast<uint32_t>(r), h[r], {});
       Rows next;
       for (uint32_t r = 0; r < rows; ++r) {
         std::vector<double> aggregated, own;
         std::vector<bool> aggregated_entries, own_entries;
-        if (layer == 1) {
+        if (!aggregates) {
           aggregated = feature_row(input_.aggregated, batch.inputs[r], &aggregated_entries);
           if (concat()) own = feature_row(input_.x, batch.inputs[r], &own_entries);
         } else {
@@ -54,7 +65,8 @@ class ReferenceModel {
           if (concat()) own = h[r];
         }
         const std::vector<double> before = own;
-        if (dropout > 0) drop(batch, seed, dropout, layer, r, aggregated, own, aggregated_entries, own_entries);
+        if (dropout > 0 && (!drops_first || !aggregates))
+          drop(batch, seed, dropout, layer, r, aggregated, own, aggregated_entries, own_entries);
         aggregated.insert(aggregated.end(), own.begin(), own.end());
         next.push_back(activate(layer, multiply(layer, aggregated)));
         if (options_.residual && layer > 1 && layer < options_.layers)
@@ -62,11 +74,35 @@ class ReferenceModel {
       }
       h = std::move(next);
     }
-    return h;
+    return options_.head == HeadKind::kDense ? through_head(h) : h;
   }
 
  private:
   bool concat() const { return options_.convolution == Convolution::kConcat; }
+
+  Rows through_head(const Rows& embeddings) const {
+    Rows logits;
+    for (const std::vector<double>& z : embeddings) {
+      double square = 0;
+      for (const double value : z) square += value * value;
+      std::vector<double> row = weights.at("head.bias");
+      for (size_t k = 0; k < z.size(); ++k)
+        for (size_t c = 0; c < row.size(); ++c)
+          row[c] += z[k] / std::sqrt(square) * weights.at("head.weight")[k * row.size() + c];
+      logits.push_back(row);
+    }
+    return logits;
+  }
+
+  // Dense rows by column; sparse ones by the place of an entry.
+  static void drop_row(const Batch& batch, uint64_t seed, float rate, uint32_t stream, uint32_t r,
+                       std::vector<double>& row, const std::vector<bool>& entries) {
+    const double scale = 1 / (1 - std::round(rate * 65536) / 65536);
+    const auto kept = mask(batch, seed, rate, stream, r, row.size());
+    size_t place = 0;
+    for (size_t c = 0; c < row.size(); ++c)
+      if (entries.empty() || entries[c]) row[c] = kept[place++] ? row[c] * scale : 0;
+  }
 
   // A row as doubles, and which of its places hold an entry (sparse kinds).
   static std::vector<double> feature_row(const FeatureMatrix& features, NodeId v, std::vector<bool>* entries) {

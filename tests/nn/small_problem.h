@@ -1,6 +1,7 @@
 // A small random learning problem for the model's tests: features of every kind, labels, and batches of every shape.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -56,6 +57,8 @@ struct SmallProblem {
   Labels labels;
   std::vector<OwnedBlock> owned;
   std::vector<Block> blocks;
+  std::unique_ptr<OwnedBlock> owned_input;
+  Block input_block;
   std::vector<NodeId> inputs;
   std::vector<uint32_t> loss_rows;
   Batch batch;
@@ -88,6 +91,17 @@ struct SmallProblem {
     batch.blocks = blocks;
     batch.loss_rows = loss_rows;
     batch.num_outputs = rows;
+  }
+
+  // Layer 1 aggregates X: the rows that it had get eight more to take from.
+  void aggregate_input(uint64_t seed = 3) {
+    const auto targets = static_cast<uint32_t>(inputs.size());
+    for (NodeId v = 0; inputs.size() < targets + 8; ++v)
+      if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) inputs.push_back(v);
+    owned_input = std::make_unique<OwnedBlock>(targets, targets + 8, 0.2, seed + 1);
+    input_block = owned_input->block();
+    batch.inputs = inputs;
+    batch.input_block = &input_block;
   }
 
   bool sparse() const { return !x.is_dense(); }

@@ -60,6 +60,7 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
     options.residual = random.below(2) == 0;
     options.bias = random.below(2) == 0;
     options.layer_norm = random.below(4) > 0;
+    if (random.below(3) == 0) options.head = HeadKind::kDense;
     Model model = make_model(data, options);
 
     PartitionOptions partition;
