@@ -40,7 +40,7 @@ class SampledBatches::Storage final : public BatchStorage {
 SampledBatches::SampledBatches(const Dataset& data, std::unique_ptr<LayerSampler> sampler,
                                const SampledBatchOptions& options)
     : num_nodes_(data.num_nodes()), sampler_(std::move(sampler)), options_(options) {
-  CGCN_CHECK(options.layers > 0 && options.targets > 0);
+  CGCN_CHECK(options.layers > 0 && options.targets > 0 && !(options.aggregates_input && has_remainders()));
   for (NodeId v = 0; v < num_nodes_; ++v)
     if (data.is_trained_on(v)) trained_on_.push_back(v);
 }

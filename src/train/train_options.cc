@@ -33,7 +33,7 @@ void TrainOptions::list_options(OptionList& list) {
   list.add_choice("draw", &draw,
                   {{"permutation", ClusterDraw::kPermutation}, {"independent", ClusterDraw::kIndependent}},
                   "each epoch takes every cluster once, or every batch draws its own");
-  list.add("epochs", &epochs, "passes over all clusters").range(1, 1e9);
+  list.add("epochs", &epochs, "passes over all clusters, or over all training nodes").range(1, 1e9);
   list.add("lr", &learning_rate, "Adam's learning rate").range(0, 1e3);
   list.add_choice("schedule", &schedule,
                   {{"constant", LearningRateSchedule::kConstant},

@@ -18,6 +18,9 @@ void require_trainable(const Dataset& data) {
 }
 
 void require_possible(const RunOptions& options, const Dataset& data) {
+  if (options.method.method == Method::kVrGcn && options.method.first_layer == FirstLayer::kBatch)
+    throw Error("vrgcn takes the first layer's aggregation exact: it has a history of embeddings, not of features",
+                "--first-layer batch", "leave it out");
   if (options.method.first_layer == FirstLayer::kBatch && !data.features.is_dense() && options.model.dropout > 0 &&
       options.model.dropout_place == DropoutPlace::kAfter)
     throw Error("on sparse features, a first layer that aggregates by the batch's links cannot drop after aggregation",

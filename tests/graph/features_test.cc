@@ -85,5 +85,19 @@ TEST(FeatureMatrix, KindsKnowTheirShapeAndRows) {
   EXPECT_FALSE(identity.is_dense());
 }
 
+TEST(FeatureMatrix, RowsDividedByTheirSums) {
+  const FeatureMatrix dense = FeatureMatrix::dense(std::vector<float>{1, 3, 0, 0, -1, 1}, 2).with_normalised_rows();
+  EXPECT_EQ(std::vector<float>(dense.dense32().begin(), dense.dense32().end()),
+            (std::vector<float>{0.25f, 0.75f, 0, 0, -1, 1}));  // a sum of zero cannot be divided by
+  const FeatureMatrix sparse = FeatureMatrix::sparse(std::vector<EdgeOffset>{0, 2, 2, 3},
+                                                     std::vector<uint32_t>{0, 4, 2}, std::vector<float>{1, 1, 5}, 5)
+                                   .with_normalised_rows();
+  EXPECT_EQ(std::vector<float>(sparse.sparse_values().begin(), sparse.sparse_values().end()),
+            (std::vector<float>{0.5f, 0.5f, 1}));
+  const FeatureMatrix half = FeatureMatrix::dense16(std::vector<Half>{float_to_half(2), float_to_half(6)}, 2);
+  EXPECT_EQ(half.with_normalised_rows().dense_row(0)[1], 0.75f);
+  EXPECT_EQ(FeatureMatrix::identity(3).with_normalised_rows().kind(), FeatureMatrix::Kind::kIdentity);
+}
+
 }  // namespace
 }  // namespace cgcn

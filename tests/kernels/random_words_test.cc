@@ -2,7 +2,6 @@
 #include "kernels/random_words.h"
 
 #include <gtest/gtest.h>
-
 #include <hwy/targets.h>
 
 #include <vector>

@@ -12,6 +12,7 @@
 #include "generate/generate.h"
 #include "method_names.h"
 #include "support.h"
+#include "train/predictor.h"
 #include "train/trainer.h"
 
 namespace cgcn {
@@ -139,6 +140,35 @@ TEST_P(MethodsTest, AnInterruptedRunGoesOnBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(All, MethodsTest, testing::ValuesIn(test::kOtherMethods),
                          [](const auto& info) { return test::name_of(info.param); });
+
+// Options that change what the model makes of its input or its output go with it into its files.
+TEST_P(MethodsTest, AModelFromItsFilesScoresAsInTraining) {
+  options_.model.dropout = 0.3f;
+  options_.model.dropout_place = DropoutPlace::kBefore;
+  options_.model.head = HeadKind::kDense;
+  options_.train.normalise_rows = true;
+  options_.method.first_layer = GetParam() == Method::kVrGcn ? FirstLayer::kExact : FirstLayer::kBatch;
+  const Store store(folder_ / "store");
+  const TrainingSummary summary = Trainer(store, options_, RunDirectory::create(folder_ / "run", "test")).run();
+  EXPECT_GT(summary.work.embeddings, 0u);
+  EXPECT_GT(summary.work.links, 0u);
+  EXPECT_EQ(summary.history_bytes > 0, GetParam() == Method::kVrGcn);
+  const Evaluation again = Predictor(folder_ / "run").evaluate({});
+  EXPECT_EQ(again.test.scores().loss, summary.evaluation->test.scores().loss);
+  EXPECT_EQ(again.test.scores().micro_f1, summary.evaluation->test.scores().micro_f1);
+}
+
+TEST_P(MethodsTest, WhatCannotBeIsRefused) {
+  const Store store(folder_ / "store");
+  options_.train.normalise_rows = options_.train.standardise = true;
+  EXPECT_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "a", "test")), Error);
+  options_.train.normalise_rows = options_.train.standardise = false;
+  options_.method.first_layer = FirstLayer::kBatch;
+  if (GetParam() == Method::kVrGcn)
+    EXPECT_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "b", "test")), Error);
+  else
+    EXPECT_NO_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "b", "test")));
+}
 
 class HistoryTest : public MethodsTest {};
 
