@@ -31,7 +31,7 @@ int run(int argc, char** argv) {
     options.method = method;
     options.targets = number(3);
     const ClusterLayout layout = ensure_partition(store, options.partition({})).layout;
-    const auto source = make_batch_source(options, layout, {.clusters_per_batch = 1}, layers);
+    const auto source = make_batch_source(options, layout, {.clusters_per_batch = 1, .normalisation = {}}, layers);
     const auto storage = source->make_storage();
     source->prepare(0, 0, *storage);  // the first one allocates
     double links = 0, history = 0, batches = 0;
