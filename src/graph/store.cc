@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "common/json.h"
 #include "common/threads.h"
 #include "graph/feature_hash.h"
 #include "graph/npy.h"
@@ -205,7 +206,7 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
     throw Error("is not a graph store (it has no meta.json)", path.string(),
                 "bring your data in with 'clustergcn import SOURCE STORE'");
   const std::string text = read_text_file(path / "meta.json", size_t{256} << 20);
-  meta_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  meta_ = parse_json(text);
   const fs::path meta_path = path / "meta.json";
   if (!meta_.is_object() || !meta_.contains("format") || meta_["format"] != json(kFormat))
     throw damaged(meta_path, "meta.json is not a store's");

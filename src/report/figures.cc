@@ -14,6 +14,9 @@ size_t bins_for(size_t values) {
   return static_cast<size_t>(std::clamp(2 * std::sqrt(static_cast<double>(values)), 6.0, 20.0));
 }
 
+// type_error where it is not a whole number from 0 on: get<uint64_t> would make one of -1 and 1e308 too.
+uint64_t count_of(const json& value) { return value.get_ref<const uint64_t&>(); }
+
 // order: classes as the page shows them. The rest are summed up in one more row and column.
 json shown_confusion(const json& confusion, const std::vector<size_t>& order) {
   const size_t classes = order.size(), shown = std::min(classes, kShownClasses);
@@ -22,7 +25,7 @@ json shown_confusion(const json& confusion, const std::vector<size_t>& order) {
   for (size_t row = 0; row < classes; ++row)
     for (size_t column = 0; column < classes; ++column)
       counts[std::min(row, cells - 1)][std::min(column, cells - 1)] +=
-          confusion.at(order[row]).at(order[column]).get<uint64_t>();
+          count_of(confusion.at(order[row]).at(order[column]));
   return counts;
 }
 
@@ -49,13 +52,13 @@ std::vector<uint64_t> histogram(const std::vector<double>& values, double low, d
 json class_figures(const json& result) {
   const char* part = "train";
   for (const char* other : {"validation", "test"})
-    if (result.at(other).at("nodes").get<uint64_t>() > 0) part = other;
+    if (count_of(result.at(other).at("nodes")) > 0) part = other;
   const json& scores = result.at(part);
   const json& classes = scores.at("classes");
   std::vector<size_t> order(classes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return classes[a].at("nodes").get<uint64_t>() > classes[b].at("nodes").get<uint64_t>();
+    return count_of(classes[a].at("nodes")) > count_of(classes[b].at("nodes"));
   });
   json list = json::array();
   for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) list.push_back(classes[order[i]]);
@@ -67,9 +70,11 @@ json class_figures(const json& result) {
 json cluster_figures(const json& clusters) {
   json figures = clusters;
   clusters.at("sizes").at(0);  // there is one at least
+  std::vector<double> sizes;
+  for (const json& size : clusters.at("sizes")) sizes.push_back(static_cast<double>(count_of(size)));
   const size_t groups = clusters.at("blocks").at("nodes").size();
   clusters.at("blocks").at("entries").at(groups * groups - 1);
-  figures["sizes"] = size_histogram(clusters.at("sizes").get<std::vector<double>>());
+  figures["sizes"] = size_histogram(sizes);
   const json& entropy = clusters.at("label_entropy");
   const auto own = entropy.at("clusters").get<std::vector<double>>(),
              random = entropy.at("random").get<std::vector<double>>();

@@ -1,4 +1,5 @@
 // A run's result.json and clusters.json made small enough for a page: histograms, and the largest classes.
+// json::exception where they are not as a run writes them.
 #pragma once
 
 #include <nlohmann/json.hpp>

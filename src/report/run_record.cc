@@ -1,11 +1,13 @@
 #include "report/run_record.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <map>
 
 #include "common/error.h"
+#include "common/json.h"
 #include "partition/block_picture.h"
 #include "report/figures.h"
 #include "train/result.h"
@@ -24,11 +26,11 @@ json rounded(const json& value) {
   if (!value.is_number()) return nullptr;
   const double number = value.get<double>();
   if (!std::isfinite(number)) return nullptr;
-  return value.is_number_integer() ? value : json(std::stod(fmt::format("{:.6g}", number)));
+  return value.is_number_integer() ? value : json(std::strtod(fmt::format("{:.6g}", number).c_str(), nullptr));
 }
 
 json read_json(const fs::path& file) {
-  json read = json::parse(read_text_file(file), nullptr, false);
+  json read = parse_json(read_text_file(file));
   if (!read.is_object()) throw Error("is not a JSON object", file.string(), kHint);
   return read;
 }
@@ -49,7 +51,7 @@ json read_curves(const fs::path& path) {
   size_t number = 0;
   for (std::string line; std::getline(file, line) && !file.eof();) {
     ++number;
-    const json record = json::parse(line, nullptr, false);
+    const json record = parse_json(line);
     const bool good = record.is_object() && record.value("epoch", json()).is_number_unsigned() &&
                       record.value("loss", json()).is_number() && record.value("seconds", json()).is_number();
     if (!good) throw Error("is not the record of an epoch", fmt::format("{}:{}", path.string(), number), kHint);
@@ -99,7 +101,40 @@ void read_settings(const fs::path& file, const std::string& store, json& record)
   record["epochs_asked"] = options.train.epochs;
 }
 
-json read_record(const fs::path& run) {
+// What `read` reads from the file's values. One that is not there, or of another kind, is an Error with the file's
+// name.
+template <class Read>
+auto from_file(const fs::path& file, const Read& read) {
+  try {
+    return read();
+  } catch (const json::exception&) {
+    throw Error("does not hold what a run writes", file.string(), kHint);
+  }
+}
+
+void read_environment(const fs::path& file, json& record) {
+  json environment = read_json(file);
+  const json store = environment.value("store", json::object());
+  record["graph"] = store.value("name", "");
+  record["store"] = store.value("store", "");
+  environment.erase("store");
+  environment.erase("command");  // of the last session only; record["command"] makes the whole run
+  record["environment"] = environment;
+}
+
+void read_result(json result, json& record) {
+  record["classes"] = class_figures(result);
+  for (const char* part : {"train", "validation", "test"})
+    for (const char* large : {"classes", "confusion"}) result.at(part).erase(large);
+  record["stages"] = result.at("stages");
+  result.erase("stages");
+  result.erase("run");
+  record["result"] = result;
+}
+
+}  // namespace
+
+json read_run(const fs::path& run) {
   std::error_code ignored;
   const fs::path config = run / "config.toml";
   if (!fs::is_regular_file(config, ignored)) {
@@ -110,42 +145,18 @@ json read_record(const fs::path& run) {
   json record = {{"path", run.string()}};
   const fs::path full = fs::absolute(run).lexically_normal();
   record["name"] = (full.has_filename() ? full : full.parent_path()).filename().string();
-  json environment = read_json(run / "environment.json");
-  const json store = environment.value("store", json::object());
-  record["graph"] = store.value("name", "");
-  record["store"] = store.value("store", "");
-  environment.erase("store");
-  environment.erase("command");  // of the last session only; record["command"] makes the whole run
-  record["environment"] = environment;
+  const fs::path environment = run / "environment.json", result = run / "result.json", clusters = run / "clusters.json";
+  from_file(environment, [&] { read_environment(environment, record); });
   read_settings(config, record["store"].get<std::string>(), record);
   record["curves"] = read_curves(run / "metrics.jsonl");
   record["stages"] = record["curves"]["stages"];
   record["curves"].erase("stages");
 
-  json result = read_if_there(run / "result.json");
-  record["state"] = result.is_object() ? "finished" : RunDirectory::is_held(run) ? "running" : "stopped";
-  if (result.is_object()) {
-    record["classes"] = class_figures(result);
-    for (const char* part : {"train", "validation", "test"})
-      for (const char* large : {"classes", "confusion"}) result.at(part).erase(large);
-    record["stages"] = result.at("stages");
-    result.erase("stages");
-    result.erase("run");
-    record["result"] = result;
-  }
-  if (const json clusters = read_if_there(run / "clusters.json"); clusters.is_object())
-    record["clusters"] = cluster_figures(clusters);
+  const json ended = read_if_there(result), cut = read_if_there(clusters);
+  record["state"] = ended.is_object() ? "finished" : RunDirectory::is_held(run) ? "running" : "stopped";
+  if (ended.is_object()) from_file(result, [&] { read_result(ended, record); });
+  if (cut.is_object()) record["clusters"] = from_file(clusters, [&] { return cluster_figures(cut); });
   return record;
-}
-
-}  // namespace
-
-json read_run(const fs::path& run) {
-  try {
-    return read_record(run);
-  } catch (const json::exception&) {
-    throw Error("its JSON files do not hold what a run writes", run.string(), kHint);
-  }
 }
 
 json read_runs(const std::vector<fs::path>& runs) {

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "common/error.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "common/threads.h"
 
@@ -119,7 +120,7 @@ std::vector<nlohmann::json> read_metrics(const fs::path& path) {
   std::vector<nlohmann::json> records;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line) && !file.eof();) {
-    nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
+    nlohmann::json record = parse_json(line);
     if (record.is_object()) records.push_back(std::move(record));
   }
   return records;
@@ -128,7 +129,7 @@ std::vector<nlohmann::json> read_metrics(const fs::path& path) {
 std::string recorded_store(const fs::path& run) {
   std::error_code problem;
   if (!fs::is_regular_file(run / "environment.json", problem)) return {};
-  const auto record = nlohmann::json::parse(read_text_file(run / "environment.json"), nullptr, false);
+  const auto record = parse_json(read_text_file(run / "environment.json"));
   const auto found = nlohmann::json::json_pointer("/store/store");
   return record.is_object() && record.contains(found) && record.at(found).is_string()
              ? record.at(found).get<std::string>()

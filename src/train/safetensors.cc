@@ -4,6 +4,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "common/json.h"
+
 namespace cgcn {
 namespace {
 
@@ -70,7 +72,7 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : file_(std::make_shared<
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kHeaderLimit || length > bytes.size() - sizeof length) fail("its header does not fit in it");
   const std::span<const std::byte> data = bytes.subspan(sizeof length + length);
-  const nlohmann::json header = nlohmann::json::parse(file_->text().substr(sizeof length, length), nullptr, false);
+  const nlohmann::json header = parse_json(file_->text().substr(sizeof length, length));
   if (!header.is_object()) fail("its header is not a JSON object");
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges;

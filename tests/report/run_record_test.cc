@@ -109,6 +109,17 @@ TEST_F(RunRecord, PassesOverALineThatIsBeingWritten) {
   EXPECT_EQ(read_run(path)["curves"]["epoch"].size(), 3u);
 }
 
+TEST_F(RunRecord, TakesNumbersOfAnySize) {
+  const fs::path path = train("run");
+  write(path / "metrics.jsonl", R"({"epoch":1,"loss":1e-310,"seconds":1e308})"
+                                "\n"
+                                R"({"epoch":18446744073709551615,"loss":-1.7e308,"seconds":1e308})"
+                                "\n");
+  const json run = read_run(path);
+  EXPECT_EQ(run["curves"]["loss"], json({1e-310, -1.7e308}));
+  EXPECT_EQ(run["curves"]["seconds"], json({1e308, nullptr}));
+}
+
 TEST_F(RunRecord, RefusesWhatIsNotARun) {
   EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("there is no such run"));
   EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_.path()); }), HasSubstr("it has no config.toml"));
@@ -129,9 +140,24 @@ TEST_F(RunRecord, NamesTheDamagedFileAndLine) {
   EXPECT_THAT(damage("metrics.jsonl", R"({"epoch":1,"loss":"high","seconds":1})"
                                       "\n"),
               HasSubstr("metrics.jsonl:1"));
-  EXPECT_THAT(damage("environment.json", "{"), HasSubstr("environment.json"));
-  EXPECT_THAT(damage("result.json", R"({"test":{}})"), HasSubstr("do not hold what a run writes"));
-  EXPECT_THAT(damage("clusters.json", R"({"sizes":[]})"), HasSubstr("do not hold what a run writes"));
+  const std::string deep = R"({"epoch":)" + std::string(300000, '[') + std::string(300000, ']') + "}";
+  EXPECT_THAT(damage("metrics.jsonl", metrics + deep + "\n"), HasSubstr("metrics.jsonl:4"));
+  for (const char* file : {"environment.json", "result.json", "clusters.json"})
+    for (const std::string& text : {std::string("{"), std::string("[]"), deep})
+      EXPECT_THAT(damage(file, text), HasSubstr(std::string(file) + ": is not a JSON object")) << text.substr(0, 20);
+  EXPECT_THAT(damage("environment.json", R"({"store":7})"), HasSubstr("environment.json: does not hold"));
+  EXPECT_THAT(damage("environment.json", R"({"store":{"name":7}})"), HasSubstr("environment.json: does not hold"));
+  EXPECT_THAT(damage("result.json", R"({"test":{}})"), HasSubstr("result.json: does not hold"));
+  json result = json::parse(read_text_file(path / "result.json"));
+  for (const json& wrong : {json(-1), json(1e308), json("many")}) {
+    result["test"]["nodes"] = wrong;
+    EXPECT_THAT(damage("result.json", result.dump()), HasSubstr("result.json: does not hold")) << wrong;
+  }
+  json clusters = json::parse(read_text_file(path / "clusters.json"));
+  for (const json& wrong : {json::array(), json({1e308, -1e308}), json({1, -1}), json({0.5}), json("many")}) {
+    clusters["sizes"] = wrong;
+    EXPECT_THAT(damage("clusters.json", clusters.dump()), HasSubstr("clusters.json: does not hold")) << wrong;
+  }
   EXPECT_THAT(damage("config.toml", "parts = = 3\n"), HasSubstr("config.toml"));
   EXPECT_EQ(read_run(path)["state"], "finished");
 }
@@ -179,7 +205,7 @@ TEST(Figures, HistogramCountsEveryValueOnce) {
 }
 
 TEST(Figures, ManyClassesAreTheLargestAndTheRest) {
-  json part = {{"nodes", 100}, {"classes", json::array()}, {"confusion", json::array()}};
+  json part = {{"nodes", 100u}, {"classes", json::array()}, {"confusion", json::array()}};
   for (uint64_t c = 0; c < 100; ++c) {
     part["classes"].push_back({{"class", std::to_string(c)}, {"nodes", c}, {"f1", 1.0}});
     part["confusion"].push_back(std::vector<uint64_t>(100, 0));
