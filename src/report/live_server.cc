@@ -63,6 +63,7 @@ struct LiveServer::Connection {
   size_t sent = 0;
   bool for_data = false;
   bool waits_to_write() const { return sent < response.size(); }
+  bool has_request() const { return !response.empty(); }
   bool answered() const { return !response.empty() && sent == response.size(); }
 };
 
@@ -118,7 +119,8 @@ void LiveServer::serve() {
   std::vector<Connection> connections;
   for (;;) {
     std::vector<pollfd> waits = {{wake_, POLLIN, 0}, {socket_, POLLIN, 0}};
-    if (connections.size() >= kMostConnections) waits[1].fd = -1;  // the rest wait in the kernel's queue
+    // The rest wait in the kernel's queue, unless one gives way.
+    if (connections.size() >= kMostConnections && oldest_idle(connections) == connections.end()) waits[1].fd = -1;
     double deadline = now() + 3600;
     for (const Connection& connection : connections) {
       waits.push_back({connection.socket, static_cast<short>(connection.waits_to_write() ? POLLOUT : POLLIN), 0});
@@ -140,9 +142,19 @@ void LiveServer::serve() {
   for (const Connection& connection : connections) ::close(connection.socket);
 }
 
+std::vector<LiveServer::Connection>::iterator LiveServer::oldest_idle(std::vector<Connection>& connections) {
+  return std::find_if(connections.begin(), connections.end(), [](const Connection& c) { return !c.has_request(); });
+}
+
 void LiveServer::accept_one(std::vector<Connection>& connections) {
+  if (connections.size() >= kMostConnections) {
+    const auto idle = oldest_idle(connections);
+    if (idle == connections.end()) return;
+    ::close(idle->socket);
+    connections.erase(idle);
+  }
   const int accepted = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (accepted >= 0) connections.push_back({accepted, now() + seconds_, {}, {}});
+  if (accepted >= 0) connections.push_back({accepted, now() + kMostHeadSeconds, {}, {}});
 }
 
 // Reads until the request's head is there, writes until the answer is sent, then reads what still comes until the other
@@ -161,6 +173,7 @@ bool LiveServer::advance(Connection& connection) {
       connection.response = refusal("431 Request Header Fields Too Large");
     else
       return true;
+    connection.deadline = now() + seconds_;
   }
   const ssize_t sent = ::send(connection.socket, connection.response.data() + connection.sent,
                               connection.response.size() - connection.sent, MSG_NOSIGNAL);

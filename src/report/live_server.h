@@ -22,8 +22,9 @@ class LiveServer {
   };
   static constexpr size_t kMostConnections = 16;
   static constexpr size_t kMostRequestBytes = 8192;
+  static constexpr double kMostHeadSeconds = 2;  // a browser sends its request at once, or keeps the connection idle
 
-  // port 0: any that is free. Error where it is taken. seconds: what one request may take in all.
+  // port 0: any that is free. Error where it is taken. seconds: what one answer may take.
   LiveServer(Content content, uint16_t port, double seconds = 10);
   ~LiveServer() { stop(); }
   LiveServer(const LiveServer&) = delete;
@@ -38,6 +39,7 @@ class LiveServer {
  private:
   struct Connection;
   void serve();
+  static std::vector<Connection>::iterator oldest_idle(std::vector<Connection>& connections);  // has sent no request
   void accept_one(std::vector<Connection>& connections);
   bool advance(Connection& connection);  // false: done with it
   std::string answer(const std::string& request, bool& for_data);
