@@ -86,15 +86,12 @@ void read_settings(const fs::path& file, const std::string& store, json& record)
   OptionList list;
   options.list_options(list);
   read_toml(file, list);
-  std::string command = "clustergcn train " + quote_for_shell(store);
+  std::string command = "clustergcn train " + shell_word(store);
   record["settings"] = json::array();
   for (const Option& option : list.all()) {
     if (option.is_default()) continue;
     record["settings"].push_back({{"name", option.name()}, {"value", option.text()}, {"help", option.help()}});
-    if (option.kind() != Option::Kind::kFlag)
-      command += fmt::format(" --{} {}", option.name(), quote_for_shell(option.text()));
-    else
-      command += (option.text() == "true" ? " --" : " --no-") + option.name();
+    command += " " + option.command_line();
   }
   record["command"] = command;
   record["config"] = read_text_file(file);
@@ -142,7 +139,8 @@ json read_run(const fs::path& run) {
       throw Error("there is no such run", run.string(), "the folder that train --run named");
     throw Error("is not a run directory: it has no config.toml", run.string(), "the folder that train --run named");
   }
-  json record = {{"path", run.string()}};
+  json record = {{"path", run.string()},
+                 {"resume_command", fmt::format("clustergcn train --run {} --resume", shell_word(run.string()))}};
   const fs::path full = fs::absolute(run).lexically_normal();
   record["name"] = (full.has_filename() ? full : full.parent_path()).filename().string();
   const fs::path environment = run / "environment.json", result = run / "result.json", clusters = run / "clusters.json";
@@ -179,14 +177,6 @@ void record_clusters(const fs::path& run, const ClusterLayout& layout, uint32_t 
   std::error_code ignored;
   if (!fs::exists(file, ignored))
     write_file_atomically(file, to_text(describe_clusters(layout, clusters_per_batch, seed)) + "\n");
-}
-
-std::string quote_for_shell(const std::string& word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 }  // namespace cgcn

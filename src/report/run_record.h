@@ -24,7 +24,4 @@ void record_clusters(const fs::path& run, const ClusterLayout& layout, uint32_t 
 // Where train puts its report.
 inline fs::path report_file(const fs::path& run) { return run / "report.html"; }
 
-// A word as a shell needs it to be written.
-std::string quote_for_shell(const std::string& word);
-
 }  // namespace cgcn

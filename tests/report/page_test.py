@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -151,12 +152,14 @@ class Page(unittest.TestCase):
         self.assertEqual(self.browser.problems, [])
 
     def test_a_stopped_run_says_so(self):
-        run = self.folder / "stopped"
+        run = self.folder / "stopped; by hand"
         make_run(run, self.run_path, 3, 0)
         (run / "result.json").unlink()
         run_program("report", run, "-o", self.folder / "stopped.html")
         self.open(self.folder / "stopped.html")
-        self.assertIn("stopped after epoch 3 of 6", self.browser.run("document.getElementById('banner').innerText"))
+        banner = self.browser.run("document.getElementById('banner').innerText")
+        self.assertIn("stopped after epoch 3 of 6", banner)
+        self.assertIn(f"clustergcn train --run {shlex.quote(str(run))} --resume", banner)
         self.assertIn("Comes with the test", self.browser.run("document.getElementById('classes').innerText"))
         self.assertEqual(self.browser.problems, [])
 

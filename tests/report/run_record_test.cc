@@ -94,6 +94,13 @@ TEST_F(RunRecord, TellsHowToMakeItAgain) {
                              HasSubstr(" --lr 0.02"), HasSubstr(" --epochs 3"), Not(HasSubstr("--dropout"))));
 }
 
+TEST_F(RunRecord, TellsHowToGoOnAsAShellTakesIt) {
+  EXPECT_EQ(read_run(train("run"))["resume_command"],
+            fmt::format("clustergcn train --run {} --resume", shell_word((folder_ / "run").string())));
+  EXPECT_EQ(read_run(train("it's $mine"))["resume_command"],
+            fmt::format("clustergcn train --run '{}/it'\\''s $mine' --resume", folder_.path().string()));
+}
+
 TEST_F(RunRecord, SaysWhetherItIsGoingOnOrWasStopped) {
   const json stopped = read_run(train("run", false));
   EXPECT_EQ(while_running_["state"], "running");
@@ -191,13 +198,6 @@ TEST(Page, LoadsNothing) {
 
 TEST(Page, BytesThatAreNoTextAreReplaced) {
   EXPECT_EQ(to_script_text({{"name", "a\xff</script>"}}), "{\"name\":\"a\xef\xbf\xbd\\u003c/script>\"}");
-}
-
-TEST(QuoteForShell, LeavesPlainWordsAndQuotesOthers) {
-  EXPECT_EQ(quote_for_shell("runs/a-1"), "runs/a-1");
-  EXPECT_EQ(quote_for_shell("my graph"), "'my graph'");
-  EXPECT_EQ(quote_for_shell("it's"), "'it'\\''s'");
-  EXPECT_EQ(quote_for_shell(""), "''");
 }
 
 TEST(Figures, HistogramCountsEveryValueOnce) {

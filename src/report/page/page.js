@@ -60,7 +60,7 @@ function drawHead() {
   if (stopped.length > 0)
     parts.push(
         one ? `This run was stopped after epoch ${epochsOf(run)} of ${
-                  run.epochs_asked}. To go on: clustergcn train --run ${run.path} --resume` :
+                  run.epochs_asked}. To go on: ${run.resume_command}` :
               `${stopped.length} of these runs were stopped before their end.`);
   banner.textContent = parts.join(' ');
 }
