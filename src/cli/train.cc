@@ -130,8 +130,11 @@ TrainingSummary TrainCommand::train(Trainer& trainer) const {
   const fs::path run = trainer.directory().path();
   const auto write_report = [&] {
     try {
-      write_file_atomically(report_file(run), make_page(read_runs({run}), /*live=*/false));
-    } catch (const Error& problem) {
+      nlohmann::json data = read_runs({run});
+      nlohmann::json& state = data["runs"][0]["state"];
+      if (state == "running") state = "stopped";  // it is this process that has the run, and it is about to end
+      write_file_atomically(report_file(run), make_page(data, /*live=*/false));
+    } catch (const std::exception& problem) {
       log::warn("there is no report: {}", problem.what());
     }
   };
@@ -145,7 +148,7 @@ TrainingSummary TrainCommand::train(Trainer& trainer) const {
     write_report();
     if (live) server->finish();
     return summary;
-  } catch (const Interrupted&) {
+  } catch (...) {  // stopped, diverged, or a full disk
     write_report();
     throw;
   }

@@ -150,6 +150,18 @@ TEST_F(Runs, AModelOfNodesKnowsItsOwnGraphOnly) {
   EXPECT_THAT(refused({"predict", "f", "own"}), HasSubstr("has no features"));
 }
 
+TEST_F(Runs, AReportThatCannotBeMadeIsAWarning) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r", {}, 1)).exit_code, 0);
+  for (const std::string& damage : {std::string(R"({"sizes":[1e308,-1e308]})"), std::string(300000, '[')}) {
+    write_file_atomically(folder_ / "r" / "clusters.json", damage);
+    const Outcome resumed = run({"train", "--resume", "--run", "r", "--epochs", "2"});
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+    EXPECT_THAT(resumed.errors, AllOf(HasSubstr("there is no report"), HasSubstr("clusters.json")));
+    EXPECT_EQ(run({"report", "r"}).exit_code, 1);
+  }
+}
+
 TEST_F(Runs, AFullStandardOutputIsAFailure) {
   generate("g");
   ASSERT_EQ(run(train("g", "r")).exit_code, 0);
