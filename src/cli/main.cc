@@ -48,16 +48,30 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
   return problem.what();
 }
 
+// Names as they are typed: CLI11 puts {false} behind the --no- form of a flag.
+class HelpFormatter : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    const std::string mark = "{false}";
+    if (name.ends_with(mark)) name.resize(name.size() - mark.size());
+    return name;
+  }
+};
+
 int run(int argc, char** argv) {
   CLI::App program("Trains deep graph convolutional networks on large graphs (Cluster-GCN).", "clustergcn");
+  program.formatter(std::make_shared<HelpFormatter>());  // first: commands take it over
   program.require_subcommand(1);
   program.set_version_flag("--version", "clustergcn " CGCN_VERSION);
   program.get_formatter()->column_width(38);
-  for (const auto add :
-       {add_import_command, add_download_command, add_generate_command, add_partition_command, add_info_command,
-        add_train_command, add_evaluate_command, add_predict_command, add_report_command, add_reproduce_command,
-        add_options_command})
+  for (const auto add : {add_import_command, add_download_command, add_generate_command, add_partition_command,
+                         add_info_command, add_train_command, add_evaluate_command, add_predict_command,
+                         add_report_command, add_reproduce_command, add_options_command})
     add(program);
+  if (argc == 1) {
+    log::write_line(program.help());
+    return 2;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
