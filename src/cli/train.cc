@@ -34,8 +34,10 @@ struct TrainCommand {
   void settle_options();
   void settle_resumed_options();
   void show_settings();
-  TrainingSummary train(Trainer& trainer) const;
+  TrainingSummary train(Trainer& trainer);
   void report(const TrainingSummary& summary, const Dataset& data) const;
+
+  bool has_report = false;
 };
 
 std::string whole_path(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
@@ -122,11 +124,11 @@ void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) c
              format_count(summary.work.embeddings / std::max(1u, summary.epochs)), summary.work.utilisation(),
              format_seconds(summary.work.preparing_seconds / std::max(1u, summary.epochs)));
   fmt::print("Run    {}\n", summary.run.string());
-  fmt::print("Report {}\n", report_file(summary.run).string());
+  if (has_report) fmt::print("Report {}\n", report_file(summary.run).string());
 }
 
 // Writes the report however training ends. A report that cannot be written takes nothing from the run.
-TrainingSummary TrainCommand::train(Trainer& trainer) const {
+TrainingSummary TrainCommand::train(Trainer& trainer) {
   const fs::path run = trainer.directory().path();
   const auto write_report = [&] {
     try {
@@ -134,6 +136,7 @@ TrainingSummary TrainCommand::train(Trainer& trainer) const {
       nlohmann::json& state = data["runs"][0]["state"];
       if (state == "running") state = "stopped";  // it is this process that has the run, and it is about to end
       write_file_atomically(report_file(run), make_page(data, /*live=*/false));
+      has_report = true;
     } catch (const std::exception& problem) {
       log::warn("there is no report: {}", problem.what());
     }

@@ -158,6 +158,7 @@ TEST_F(Runs, AReportThatCannotBeMadeIsAWarning) {
     const Outcome resumed = run({"train", "--resume", "--run", "r", "--epochs", "2"});
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
     EXPECT_THAT(resumed.errors, AllOf(HasSubstr("there is no report"), HasSubstr("clusters.json")));
+    EXPECT_THAT(resumed.output, testing::Not(HasSubstr("Report ")));  // what is there is of the run before
     EXPECT_EQ(run({"report", "r"}).exit_code, 1);
   }
 }
