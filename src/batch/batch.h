@@ -12,7 +12,7 @@
 #include <span>
 
 #include "common/sparse_view.h"
-#include "graph/csr_graph.h"
+#include "graph/dataset.h"
 
 namespace cgcn {
 
@@ -29,9 +29,16 @@ struct Remainder {
   SparseView of_mean;     // targets × sources; no rows: there is no such term
 };
 
+// The arrays that a batch's inputs are rows of, where they were brought along with it.
+struct BatchArrays {
+  const FeatureMatrix *x = nullptr, *aggregated = nullptr;
+  const Labels* labels = nullptr;
+};
+
 struct Batch {
   uint32_t epoch = 0, index = 0;          // which batch this is: the keys of its random streams
-  std::span<const NodeId> inputs;         // the layout's rows that feed layer 1, in the batch's order
+  std::span<const NodeId> inputs;         // the rows that feed layer 1, in the batch's order: the layout's …
+  const BatchArrays* arrays = nullptr;    // … where this is null, else rows of these
   const Block* input_block = nullptr;     // layer 1 aggregates X by it; null: it takes the precomputed A·X
   std::span<const Block> blocks;          // one, used by all layers, or L - 1
   std::span<const Remainder> remainders;  // none, or one a block
@@ -89,6 +96,14 @@ class BatchSource {
   virtual BatchLimits limits() const = 0;
   virtual std::unique_ptr<BatchStorage> make_storage() const = 0;
   virtual void prepare(uint32_t epoch, uint32_t index, BatchStorage& storage) const = 0;
+
+  // For a plan of memory. What one storage takes at most (0: it is not known), and the entries that a batch has at most
+  // in rows which such offsets cut.
+  virtual uint64_t storage_bytes() const { return 0; }
+  virtual uint64_t most_entries(std::span<const uint64_t>) const { return 0; }
+  // What a storage takes besides where the links of each batch are read from disk; 0: they cannot be.
+  virtual uint64_t link_buffer_bytes() const { return 0; }
+  virtual void read_links_from_disk() {}
   virtual bool has_remainders() const { return false; }  // whether training keeps a history of embeddings
 };
 

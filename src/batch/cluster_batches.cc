@@ -5,6 +5,7 @@
 
 #include "batch/transpose.h"
 #include "common/random.h"
+#include "graph/npy.h"
 
 namespace cgcn {
 namespace {
@@ -46,6 +47,8 @@ class ClusterBatches::Storage final : public BatchStorage {
       backward = MatrixStorage(source.limits_.max_nodes, source.limits_.max_entries);
     else if (!normalisation.keeps_symmetry())
       backward.values = Buffer<float>(source.limits_.max_entries);
+    if (source.targets_file_ != nullptr) targets = Buffer<NodeId>(source.limits_.max_entries);
+    if (source.weights_file_ != nullptr) weights = Buffer<float>(source.limits_.max_entries);
   }
 
   Buffer<uint32_t> order;  // the permutation of `order_epoch`
@@ -57,6 +60,8 @@ class ClusterBatches::Storage final : public BatchStorage {
   uint32_t num_nodes = 0;
   Buffer<uint32_t> loss_rows;
   Buffer<float> scales;
+  Buffer<NodeId> targets;  // the rows of the chosen clusters, where they are read from disk
+  Buffer<float> weights;
   MatrixStorage forward, backward;
   Block block;
 };
@@ -78,6 +83,35 @@ ClusterBatches::ClusterBatches(ClusterLayout layout, const ClusterBatchOptions& 
   limits_ = {.max_nodes = static_cast<uint32_t>(sum_of_largest(sizes, q_)), .max_entries = sum_of_largest(entries, q_)};
   in_loss_ = Buffer<uint8_t>(data.num_nodes());
   for (NodeId v = 0; v < data.num_nodes(); ++v) in_loss_[v] = data.is_trained_on(v) ? 1 : 0;
+}
+
+uint64_t ClusterBatches::storage_bytes() const {
+  const uint64_t nodes = limits_.max_nodes, entries = limits_.max_entries;
+  const uint64_t matrix = (nodes + 1) * sizeof(uint64_t) + entries * (sizeof(uint32_t) + sizeof(float));
+  const uint64_t backward = layout_.data.graph.directed()              ? matrix
+                            : !options_.normalisation.keeps_symmetry() ? entries * sizeof(float)
+                                                                       : 0;
+  return 2 * sizeof(uint32_t) * uint64_t{layout_.num_clusters()} +
+         nodes * (sizeof(NodeId) + sizeof(uint32_t) + sizeof(float)) + matrix + backward;
+}
+
+uint64_t ClusterBatches::most_entries(std::span<const uint64_t> offsets) const {
+  std::vector<uint64_t> entries(layout_.num_clusters());
+  for (size_t c = 0; c < entries.size(); ++c)
+    entries[c] = offsets[layout_.cluster_offsets[c + 1]] - offsets[layout_.cluster_offsets[c]];
+  return sum_of_largest(std::move(entries), q_);
+}
+
+uint64_t ClusterBatches::link_buffer_bytes() const {
+  const bool weighted = layout_.data.graph.weighted();
+  return layout_.files == nullptr ? 0 : limits_.max_entries * (sizeof(NodeId) + (weighted ? sizeof(float) : 0));
+}
+
+void ClusterBatches::read_links_from_disk() {
+  CGCN_CHECK(layout_.files != nullptr);
+  targets_file_ = std::make_unique<InputFile>(array_file(layout_.files->path(), "adjacency_targets"));
+  if (layout_.data.graph.weighted())
+    weights_file_ = std::make_unique<InputFile>(array_file(layout_.files->path(), "adjacency_weights"));
 }
 
 uint32_t ClusterBatches::batches_per_epoch() const { return (layout_.num_clusters() + q_ - 1) / q_; }
@@ -133,26 +167,55 @@ void ClusterBatches::list_nodes(Storage& storage) const {
   storage.batch.loss_rows = {storage.loss_rows.data(), in_loss};
 }
 
+// The rows of the chosen clusters, one read a cluster and array.
+void ClusterBatches::read_links(Storage& storage) const {
+  const auto offsets = layout_.data.graph.offsets();
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < storage.num_chosen; ++i) {
+    const uint32_t c = storage.chosen[i];
+    const EdgeOffset first = offsets[layout_.cluster_offsets[c]];
+    const uint64_t count = offsets[layout_.cluster_offsets[size_t{c} + 1]] - first;
+    targets_file_->read(kNpyHeaderBytes + first * sizeof(NodeId), storage.targets.data() + at, count * sizeof(NodeId));
+    if (weights_file_ != nullptr)
+      weights_file_->read(kNpyHeaderBytes + first * sizeof(float), storage.weights.data() + at, count * sizeof(float));
+    at += count;
+  }
+  // What was checked when the layout was opened may have changed since.
+  const NodeId n = layout_.data.num_nodes();
+  if (std::any_of(storage.targets.data(), storage.targets.data() + at, [n](NodeId u) { return u >= n; }))
+    throw Error("a link leads to a node that does not exist", targets_file_->path().string(),
+                "the file has changed since the start: partition again with --force");
+}
+
 // A_BB with a place on the diagonal where the normalisation has one. Values are the weights, the diagonal's a_ii.
 void ClusterBatches::extract_block(Storage& storage) const {
   const CsrGraph& graph = layout_.data.graph;
   const bool has_diagonal = options_.normalisation.has_diagonal();
   MatrixStorage& block = storage.forward;
+  const bool from_disk = targets_file_ != nullptr;
+  if (from_disk) read_links(storage);
+  const NodeId* targets = from_disk ? storage.targets.data() : nullptr;  // of the next row
+  const float* weights = from_disk ? storage.weights.data() : nullptr;
   uint64_t entry = 0;
   block.offsets[0] = 0;
   for (uint32_t i = 0; i < storage.num_nodes; ++i) {
     const NodeId v = storage.nodes[i];
+    const uint64_t length = graph.degree(v);
+    if (!from_disk) {
+      targets = graph.targets().data() + graph.offsets()[v];
+      if (graph.weighted()) weights = graph.weights().data() + graph.offsets()[v];
+    }
     bool diagonal_due = has_diagonal;
     double degree = 0;
     const auto put = [&](uint32_t column, float value) {
       block.columns[entry] = column;
       block.values[entry++] = value;
     };
-    for (EdgeOffset e = graph.offsets()[v]; e < graph.offsets()[size_t{v} + 1]; ++e) {
-      const NodeId u = graph.targets()[e];
+    for (uint64_t e = 0; e < length; ++e) {
+      const NodeId u = targets[e];
       const uint32_t cluster = cluster_of_[u];
       if (storage.shift[cluster] == kNotChosen) continue;
-      const float weight = graph.weighted() ? graph.weights()[e] : 1.0f;
+      const float weight = graph.weighted() ? weights[e] : 1.0f;
       if (diagonal_due && u >= v) {
         if (u > v) put(i, 0);
         diagonal_due = false;
@@ -161,6 +224,8 @@ void ClusterBatches::extract_block(Storage& storage) const {
       degree += weight;
     }
     if (diagonal_due) put(i, 0);
+    targets += length;
+    if (graph.weighted()) weights += length;
     block.offsets[size_t{i} + 1] = entry;
     storage.scales[i] = options_.normalisation.scale(degree);
   }

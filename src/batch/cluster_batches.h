@@ -9,6 +9,7 @@
 
 #include "batch/batch.h"
 #include "common/buffer.h"
+#include "common/input_file.h"
 #include "graph/normalisation.h"
 #include "partition/partition.h"
 
@@ -32,12 +33,18 @@ class ClusterBatches final : public BatchSource {
   BatchLimits limits() const override { return limits_; }
   std::unique_ptr<BatchStorage> make_storage() const override;
   void prepare(uint32_t epoch, uint32_t index, BatchStorage& storage) const override;
+  uint64_t storage_bytes() const override;
+
+  uint64_t most_entries(std::span<const uint64_t> offsets) const override;
+  uint64_t link_buffer_bytes() const override;
+  void read_links_from_disk() override;
 
  private:
   class Storage;
   void choose_clusters(uint32_t epoch, uint32_t index, Storage& storage) const;
   void list_nodes(Storage& storage) const;
   void extract_block(Storage& storage) const;
+  void read_links(Storage& storage) const;
   void normalise_block(Storage& storage) const;
   void transpose_block(Storage& storage) const;
 
@@ -45,8 +52,9 @@ class ClusterBatches final : public BatchSource {
   ClusterBatchOptions options_;
   uint32_t q_;
   BatchLimits limits_;
-  Buffer<uint32_t> cluster_of_;  // row → cluster
-  Buffer<uint8_t> in_loss_;      // row → whether it is trained on: a training node whose label is known
+  std::unique_ptr<InputFile> targets_file_, weights_file_;  // where links are read from disk
+  Buffer<uint32_t> cluster_of_;                             // row → cluster
+  Buffer<uint8_t> in_loss_;  // row → whether it is trained on: a training node whose label is known
 };
 
 }  // namespace cgcn

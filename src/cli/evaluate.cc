@@ -18,6 +18,7 @@ constexpr uint32_t kShownConfusion = 16;  // more: the matrix is left to --json
 struct EvaluateCommand {
   CommonOptions common;
   EvaluationOptions options;
+  MemoryOptions memory;
   OptionList list;
   std::string run, store;
 
@@ -78,7 +79,7 @@ void print_confusion(const Tally& tally, const Predictor& predictor) {
 
 void EvaluateCommand::run_command() {
   apply_common_options(common);
-  Predictor predictor(run, store);
+  Predictor predictor(run, store, memory);
   const Evaluation evaluation = predictor.evaluate(options);
   const std::vector<Part> parts = {
       {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
@@ -106,6 +107,7 @@ void add_evaluate_command(CLI::App& program) {
   command->add_option("run", state->run, "the run directory, or a checkpoint in it")->required();
   command->add_option("store", state->store, "the graph store; the one it was trained on where not given");
   state->options.list_options(state->list);
+  state->memory.list_options(state->list);
   state->common.list_options(state->list);
   bind_options(*command, state->list);
   command->callback([state] { state->run_command(); });

@@ -92,11 +92,13 @@ void ImportCommand::list_options(OptionList& options) {
   options.begin_group("Writing");
   options.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME");
   options.add("force", &force, "replace the store if it exists");
+  memory.list_options(options);
   common.list_options(options);
 }
 
 void ImportCommand::run() {
   apply_common_options(common);
+  import.memory = memory.budget();
   const Timer timer;
   const fs::path path = fs::path(source).lexically_normal();
   const Reader& reader = choose_reader(path, import);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "common/memory_budget.h"
 #include "io/reader.h"
 
 namespace cgcn {
@@ -11,6 +12,7 @@ namespace cgcn {
 struct ImportCommand {
   CommonOptions common;
   ImportOptions import;
+  MemoryOptions memory;
   std::string source, store, name;
   bool force = false;
 

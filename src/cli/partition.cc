@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/memory_budget.h"
 #include "common/progress.h"
 #include "partition/quality.h"
 
@@ -19,7 +20,8 @@ enum class FirstLayer { kMean, kSum, kNone };
 struct PartitionCommand {
   CommonOptions common;
   PartitionOptions partition;
-  std::string store, memory = "512M";
+  MemoryOptions memory;
+  std::string store;
   uint32_t clusters_per_batch = 1;
   FirstLayer first_layer = FirstLayer::kMean;
   OptionList options;
@@ -33,27 +35,33 @@ struct PartitionCommand {
     options.add_choice("aggregate", &first_layer,
                        {{"mean", FirstLayer::kMean}, {"sum", FirstLayer::kSum}, {"none", FirstLayer::kNone}},
                        "which A·X to compute now, for the training nodes and for all; none: when training needs it");
-    options.add("memory", &memory, "what laying out aims to stay within; METIS takes what it needs").value("SIZE");
     options.add("force", &partition.replace, "make the partition again if it is there");
+    memory.list_options(options);
     common.list_options(options);
   }
 
   void run() {
     apply_common_options(common);
-    partition.memory = parse_bytes(memory, "--memory");
-    if (partition.memory < (16u << 20)) throw Error("is less than 16 MB, the least that works", "--memory");
+    const uint64_t budget = memory.budget();
     Stages stages(/*apart=*/true);
     stages.begin("open the store");
     const Store opened(store);
     stages.end();
+    partition.take_memory(budget, opened);
     const PartitionResult result = ensure_partition(opened, partition, &stages);
     if (first_layer != FirstLayer::kNone) {
       const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
                                                                         : NormalisationKind::kMean};
+      const auto release = [&] {
+        opened.release_pages();
+        result.layout.files->release_pages();
+      };
       stages.begin("A·X, the partition's nodes");
-      aggregated_features(result.layout, normalisation, partition.memory);
+      release();
+      aggregated_features(result.layout, normalisation, memory_left(budget));
       stages.begin("A·X, all nodes");
-      aggregated_features(opened, normalisation, partition.memory);
+      release();
+      aggregated_features(opened, normalisation, memory_left(budget));
     }
     stages.begin("figures");
     const PartitionQuality quality = measure_quality(result.layout, clusters_per_batch, partition.seed);

@@ -21,7 +21,7 @@ enum class What { kClasses, kProbabilities, kEmbeddings };
 
 struct PredictCommand {
   CommonOptions common;
-  EvaluationOptions options;
+  MemoryOptions memory;
   What what = What::kClasses;
   uint32_t layer = 0;
   std::string run, store, nodes, output;
@@ -155,7 +155,7 @@ void PredictCommand::list_options() {
   list.add("layer", &layer, "with --what embeddings: which layer, from 1; 0: the last hidden one").range(0, 64);
   list.add("nodes", &nodes, "only the nodes whose ids this file lists, one a line, in its order").value("FILE");
   list.add("output", &output, "where to write: .npy or .csv; CSV to the terminal where not given").value("FILE");
-  options.list_memory(list);
+  memory.list_options(list);
   common.list_options(list);
 }
 
@@ -167,12 +167,12 @@ void PredictCommand::run_command() {
   if (common.json && output.empty())
     throw Error("tells of a written file, and there is none", "--json", "--output FILE");
   if (layer > 0 && what != What::kEmbeddings) throw Error("goes with --what embeddings only", "--layer");
-  Predictor predictor(run, store);
+  Predictor predictor(run, store, memory);
   const uint32_t layers = predictor.num_layers();
   if (layer > layers) throw Error(fmt::format("the model has {} layers", layers), "--layer");
   const std::vector<NodeId> chosen = nodes.empty() ? std::vector<NodeId>() : read_nodes(nodes, predictor.data());
   const uint32_t wanted = what != What::kEmbeddings ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
-  const SlabMatrix values = predictor.embeddings(wanted, options);
+  const SlabMatrix values = predictor.embeddings(wanted);
   const RowWriter rows(what, predictor, static_cast<uint32_t>(values.columns()));
   if (output.empty()) {
     print_or_stop(rows.csv_header());

@@ -72,8 +72,8 @@ void TrainCommand::settle_resumed_options() {
   read_toml(fs::path(run) / "config.toml", list);
   for (const auto& [name, value] : given) {
     const Option& option = *list.find(name);
-    const bool free = option.group() == "Evaluation" || name == "epochs" || name == "patience" || name == "keep" ||
-                      name == "checkpoint-seconds";
+    const bool free = option.group() == "Evaluation" || option.group() == "Memory" || name == "epochs" ||
+                      name == "patience" || name == "keep" || name == "checkpoint-seconds";
     if (!free && option.text() != value)
       throw Error(fmt::format("was {} and cannot change while a run goes on", option.text()), "--" + name,
                   "leave it out, or train anew with another --run");

@@ -85,9 +85,12 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(size_t offset, size_t bytes) const {
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t begin = (offset + page - 1) / page * page, end = std::min(offset + bytes, size_) / page * page;
-  if (begin < end) ::madvise(static_cast<char*>(data_) + begin, end - begin, MADV_DONTNEED);
+  constexpr uintptr_t kWindow = 65536;
+  if (bytes == 0 || data_ == nullptr) return;
+  const auto first = reinterpret_cast<uintptr_t>(data_);
+  const uintptr_t begin = std::max(first, (first + offset) / kWindow * kWindow);
+  const uintptr_t end = std::min(first + size_, (first + offset + bytes + kWindow - 1) / kWindow * kWindow);
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 struct OutputFile::State {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/buffer.h"
+#include "common/file.h"
 
 namespace cgcn {
 
@@ -15,6 +16,8 @@ class SharedArray {
  public:
   SharedArray() = default;
   SharedArray(std::span<const T> view, std::shared_ptr<const void> owner) : view_(view), owner_(std::move(owner)) {}
+  SharedArray(std::span<const T> view, std::shared_ptr<const MappedFile> file)
+      : view_(view), file_(file.get()), owner_(std::move(file)) {}
   SharedArray(std::vector<T> values) {  // NOLINT: implicit, so that literals read well in tests
     auto kept = std::make_shared<std::vector<T>>(std::move(values));
     view_ = *kept;
@@ -27,7 +30,17 @@ class SharedArray {
   }
 
   // The first `size` elements: a builder that allocated an upper bound keeps what it filled.
-  SharedArray first(size_t size) const { return {view_.first(size), owner_}; }
+  SharedArray first(size_t size) const {
+    SharedArray part(*this);
+    part.view_ = view_.first(size);
+    return part;
+  }
+  // Gives the pages of these elements back where they are mapped from a file, which has them still.
+  void release(size_t begin, size_t end) const {
+    if (file_ == nullptr) return;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(view_.data());
+    file_->release(static_cast<size_t>(bytes - file_->bytes().data()) + begin * sizeof(T), (end - begin) * sizeof(T));
+  }
 
   std::span<const T> span() const { return view_; }
   operator std::span<const T>() const { return view_; }
@@ -40,6 +53,7 @@ class SharedArray {
 
  private:
   std::span<const T> view_;
+  const MappedFile* file_ = nullptr;
   std::shared_ptr<const void> owner_;
 };
 

@@ -40,6 +40,15 @@ class CsrGraph {
   std::span<const NodeId> targets() const { return targets_; }
   std::span<const float> weights() const { return weights_; }
 
+  uint64_t stored_bytes() const {
+    return offsets_.size() * sizeof(EdgeOffset) + targets_.size() * sizeof(NodeId) + weights_.size() * sizeof(float);
+  }
+  // Gives back the mapped pages of these rows' entries; the offsets stay.
+  void release_rows(size_t begin, size_t end) const {
+    targets_.release(offsets_[begin], offsets_[end]);
+    if (weighted()) weights_.release(offsets_[begin], offsets_[end]);
+  }
+
   uint64_t count_self_loops() const;
   // Edges as people count them: each undirected edge once, a self-loop once; entries where directed.
   uint64_t num_edges() const;

@@ -78,6 +78,17 @@ uint64_t FeatureMatrix::num_entries() const {
                                     : uint64_t{rows_} * columns_;
 }
 
+void FeatureMatrix::release_rows(size_t begin, size_t end) const {
+  if (kind_ == Kind::kDense32) {
+    dense32_.release(begin * columns_, end * columns_);
+  } else if (kind_ == Kind::kDense16) {
+    dense16_.release(begin * columns_, end * columns_);
+  } else if (kind_ == Kind::kSparse) {
+    sparse_columns_.release(offsets_[begin], offsets_[end]);
+    sparse_values_.release(offsets_[begin], offsets_[end]);
+  }
+}
+
 void FeatureMatrix::copy_columns(NodeId v, size_t begin, size_t count, float* out) const {
   const size_t first = size_t{v} * columns_ + begin;
   if (kind_ == Kind::kDense32) {

@@ -37,6 +37,9 @@ class FeatureMatrix {
   uint64_t stored_bytes() const;
   uint64_t num_entries() const;  // non-zeros where sparse, rows × columns where dense
 
+  // Gives back the mapped pages of these rows.
+  void release_rows(size_t begin, size_t end) const;
+
   // Dense kinds: row v as float32 into out[0 … columns).
   void copy_row(NodeId v, float* out) const { copy_columns(v, 0, columns_, out); }
   void copy_columns(NodeId v, size_t begin, size_t count, float* out) const;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "common/memory.h"
+#include "common/memory_budget.h"
 #include "common/threads.h"
 
 namespace cgcn {
@@ -106,6 +107,17 @@ class RowBuilder {
     for (const Row& row : rows_) counted += uint64_t{row.given} + row.reverse;
     if (counted != total_) fail_too_many();
     at_once_ = options_.entries_at_once > 0 ? options_.entries_at_once : std::max(kLeastAtOnce, total_ / 6);
+    if (options_.memory != UINT64_MAX) at_once_ = std::min(at_once_, fitting_entries());
+  }
+
+  // What the budget leaves for entries, beside the degrees. A row is never cut.
+  uint64_t fitting_entries() const {
+    const uint64_t entry = weighted_ ? 12 : 6, degrees = uint64_t{n_} * sizeof(uint32_t);  // with room to sort
+    uint64_t longest = 0;
+    for (const Row& row : rows_) longest = std::max(longest, uint64_t{row.given} + row.reverse);
+    const uint64_t left = memory_left(options_.memory), least = degrees + std::max(longest, total_ / 64) * entry;
+    if (left < least) refuse_memory_left(least, "the links of this graph");
+    return (left - degrees) / entry;
   }
 
   [[noreturn]] static void fail_too_many() { throw Error("a node has more than 4,294,967,295 edge entries"); }

@@ -16,6 +16,7 @@ namespace cgcn {
 struct BuildOptions {
   bool directed = false;         // keep direction; otherwise every edge gets its reverse
   bool keep_self_loops = false;  // dropped by default: the normalisations add their own
+  uint64_t memory = UINT64_MAX;  // for the whole process; Error with the least that works where it needs more
   uint64_t entries_at_once = 0;  // in one range of rows, both directions counted; 0: as said above
 };
 

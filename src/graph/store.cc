@@ -227,10 +227,10 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
   }
 }
 
-std::pair<std::span<const std::byte>, std::shared_ptr<const void>> Store::map_array(const std::string& name,
-                                                                                    const std::string& dtype,
-                                                                                    uint64_t* columns) const {
-  const fs::path file = path_ / (name + ".npy");
+std::pair<std::span<const std::byte>, std::shared_ptr<const MappedFile>> Store::map_array(const std::string& name,
+                                                                                          const std::string& dtype,
+                                                                                          uint64_t* columns) const {
+  const fs::path file = array_file(path_, name);
   const json& arrays = meta_.at("arrays");
   if (!arrays.contains(name)) throw damaged(path_, fmt::format("meta.json does not list the array '{}'", name));
   const json& recorded = arrays.at(name);
@@ -290,6 +290,7 @@ void Store::verify_structure() const {
       for (size_t v = begin; v < end; ++v)
         for (uint64_t e = offsets[v]; e < offsets[v + 1]; ++e)
           if (targets[e] >= limit || (e > offsets[v] && targets[e] <= targets[e - 1])) fine = false;
+      targets.release(offsets[begin], offsets[end]);
     });
     check(fine, columns_name, "an index is out of range or out of order");
   };

@@ -120,6 +120,9 @@ class StoreWriter {
 void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory::Existing existing,
                  const nlohmann::json& extra = nlohmann::json::object());
 
+// Where a store keeps an array.
+inline fs::path array_file(const fs::path& store, const std::string& name) { return store / (name + ".npy"); }
+
 enum class Verify { kFull, kShapesOnly };  // kShapesOnly: for a store that this process has verified already
 
 class Store {
@@ -142,9 +145,9 @@ class Store {
   void release_pages() const;
 
  private:
-  std::pair<std::span<const std::byte>, std::shared_ptr<const void>> map_array(const std::string& name,
-                                                                               const std::string& dtype,
-                                                                               uint64_t* columns) const;
+  std::pair<std::span<const std::byte>, std::shared_ptr<const MappedFile>> map_array(const std::string& name,
+                                                                                     const std::string& dtype,
+                                                                                     uint64_t* columns) const;
   void verify_checksums() const;
   void verify_structure() const;
 

@@ -112,7 +112,8 @@ NodeId check_node_count(uint64_t n, const std::string& where) {
 
 std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
                                ImportReport& report) {
-  const BuildOptions build{.directed = options.directed, .keep_self_loops = options.keep_self_loops};
+  const BuildOptions build{
+      .directed = options.directed, .keep_self_loops = options.keep_self_loops, .memory = options.memory};
   WatchedEdges watched(edges);
   BuildCounts counts;
   std::vector<bool> touched(num_nodes, false);

@@ -23,6 +23,8 @@ struct ImportOptions {
   std::string features, labels, split_file;
   HeaderLine header = HeaderLine::kAuto;  // whether an edge list begins with the names of its columns
 
+  uint64_t memory = UINT64_MAX;  // for the whole process
+
   void list_options(OptionList& list);
 };
 

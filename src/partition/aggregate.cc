@@ -19,8 +19,7 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
-constexpr size_t kMostChunks = 16;                 // every one copies all strips again
-constexpr uint64_t kMappedLeast = uint64_t{512} << 20;
+constexpr size_t kLeastChunk = 4096;               // rows; every chunk copies all strips again
 constexpr size_t kRowBlock = 256;
 
 class Aggregator {
@@ -43,23 +42,20 @@ class Aggregator {
   }
 
  private:
-  // Mapped pages are kept from one chunk to the next while there is plenty of memory: finding them again costs time.
-  void release_surplus_pages() const {
-    if (memory_figures().file_backed > std::max(kMappedLeast, available_memory() / 4)) files_.release_pages();
-  }
-
   // A strip of columns of X is copied into large pages, so that the rows that a sum reads lie in the last-level cache
   // and few pages, and all rows of a chunk are summed on it.
   void write_dense() {
     const size_t width = features_.columns();
-    const size_t strip = std::clamp<size_t>(
-        std::min<uint64_t>(kStripBytes, memory_ / 2) / (std::max<size_t>(n_, 1) * sizeof(float)) / 16 * 16, 16, 64);
+    const size_t fitting = std::min<uint64_t>(kStripBytes, memory_ / 2) / (std::max<size_t>(n_, 1) * sizeof(float));
+    const size_t strip = std::clamp<size_t>(fitting >= 16 ? fitting / 16 * 16 : fitting, 1, 64);
     Buffer<float> source(size_t{n_} * std::min(strip, width));
     prefer_huge_pages(source.data(), source.size() * sizeof(float));
     const size_t row_bytes = width * sizeof(float), taken = source.size() * sizeof(float);
     const uint64_t left = memory_ > taken ? memory_ - taken : 0;
-    const size_t chunk_rows = std::clamp<size_t>(left / row_bytes, (n_ + kMostChunks - 1) / kMostChunks, n_);
+    const size_t chunk_rows = std::clamp<size_t>(left / row_bytes, std::min<size_t>(kLeastChunk, n_), n_);
     Buffer<float> chunk(chunk_rows * width);
+    // Mapped pages are kept from one chunk to the next while there is room: finding them again costs time.
+    keeps_pages_ = left > chunk_rows * row_bytes + features_.stored_bytes() + rows_.graph().stored_bytes();
     prefer_huge_pages(chunk.data(), chunk.size() * sizeof(float));
     const size_t strips = (width + strip - 1) / strip;
     size_t done = 0;  // rows × strips
@@ -89,7 +85,7 @@ class Aggregator {
         for (size_t v = begin + first; v < begin + last; ++v)
           features_.copy_columns(static_cast<NodeId>(v), c, columns, out + v * columns);
       });
-      release_surplus_pages();
+      if (!keeps_pages_) features_.release_rows(begin, end);
     }
   }
 
@@ -99,6 +95,7 @@ class Aggregator {
       rows_.fill(chunk.begin + first, chunk.begin + last, block);
       const kernels::RowRange rows{0, last - first};
       kernels::aggregate(block.view, source, rows, {}, {}, {out.row(first), rows.size(), out.columns, out.stride});
+      if (!keeps_pages_) rows_.graph().release_rows(chunk.begin + first, chunk.begin + last);
     });
   }
 
@@ -174,7 +171,7 @@ class Aggregator {
           offsets.append(std::span<const EdgeOffset>(&total, 1));
         }
       }
-      release_surplus_pages();
+      if (memory_figures().file_backed > memory_ / 2) files_.release_pages();
       progress_.advance(end - begin);
     }
     writer_.end_array("features_offsets", offsets);
@@ -188,6 +185,7 @@ class Aggregator {
   const NormalisedRows rows_;
   const NodeId n_;
   const uint64_t memory_;
+  bool keeps_pages_ = true;
   StoreWriter& writer_;
   Progress progress_;
 };
@@ -234,8 +232,12 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
 
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
-  return ensure_product(layout.path / "aggregated" / normalisation.name(), *layout.files, layout.data, normalisation,
-                        memory, rows_normalised);
+  return ensure_product(aggregated_path(layout, normalisation), *layout.files, layout.data, normalisation, memory,
+                        rows_normalised);
+}
+
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {
+  return layout.path / "aggregated" / normalisation.name();
 }
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,

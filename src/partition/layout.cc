@@ -11,7 +11,8 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 512;  // rows a thread takes at a time
+constexpr size_t kRowBlock = 512;        // rows a thread takes at a time
+constexpr size_t kMappedAround = 65536;  // bytes that become resident where one is touched
 
 // Counting sort of the nodes by cluster.
 void sort_by_cluster(std::span<const NodeId> nodes, const Assignment& assignment, std::span<NodeId> order,
@@ -47,10 +48,12 @@ class LayoutWriter {
   // Calls use(begin, end) for runs of rows whose bytes, as size_of(row) tells, make about a chunk.
   template <class SizeOf, class Use>
   void for_each_chunk(SizeOf&& size_of, Use&& use) {
+    const size_t most_rows = memory_ / 4 / kMappedAround;
     for (size_t begin = 0; begin < order_.size();) {
       throw_if_interrupted();
       size_t end = begin, bytes = 0;
-      while (end < order_.size() && (end == begin || bytes < memory_ / 8)) bytes += size_of(order_[end++]);
+      while (end < order_.size() && (end == begin || (bytes < memory_ / 8 && end - begin < most_rows)))
+        bytes += size_of(order_[end++]);
       use(begin, end);
       if (memory_figures().file_backed > memory_ / 2) store_.release_pages();
       begin = end;

@@ -31,6 +31,9 @@ void check_metis_size(uint64_t nodes, uint64_t entries);
 // The graph among `nodes` (rising ids), symmetrised where directed, loops dropped, weights scaled to whole numbers.
 MetisGraph make_metis_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights);
 
+// About what METIS takes for this graph, which it copies as it coarsens it.
+uint64_t estimate_metis_memory(const MetisGraph& graph);
+
 struct MetisRun {
   Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts
   uint64_t peak_rss = 0;      // of the child

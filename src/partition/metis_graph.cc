@@ -48,6 +48,7 @@ class Rows {
     Buffer<uint64_t> lengths(n, 0);
     parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) for_each_kept(i, [&](NodeId, EdgeOffset) { ++lengths[i]; });
+      graph_.release_rows(nodes_[begin], size_t{nodes_[end - 1]} + 1);
     });
     if (graph_.directed())  // a place for the reverse of each
       for (size_t i = 0; i < n; ++i) for_each_kept(i, [&](NodeId j, EdgeOffset) { ++lengths[j]; });
@@ -72,6 +73,7 @@ class Rows {
           auto slot = static_cast<size_t>(offsets[i]);
           for_each_kept(i, [&](NodeId j, EdgeOffset e) { put(slot++, j, e); });
         }
+        graph_.release_rows(nodes_[begin], size_t{nodes_[end - 1]} + 1);
       });
       return;
     }

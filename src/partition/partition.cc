@@ -6,6 +6,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/memory_budget.h"
 #include "common/progress.h"
 #include "common/random.h"
 #include "partition/assignment.h"
@@ -134,6 +135,17 @@ void PartitionOptions::list_options(OptionList& list) {
   list.add("partition-seed", &seed, "seed of the partition");
   list.add("partition-name", &name, "its folder under STORE/partitions; made from the options where not given")
       .value("NAME");
+}
+
+void PartitionOptions::take_memory(uint64_t budget, const Store& store) {
+  constexpr uint64_t kLeastBuffers = uint64_t{16} << 20;
+  store.release_pages();
+  // Numbers, order and position of the nodes, and the offsets of the store and the layout.
+  const uint64_t tables = store.meta().at("nodes").get<uint64_t>() * 32;
+  const uint64_t left = memory_left(budget);
+  if (left < tables + kLeastBuffers) refuse_memory_left(tables + kLeastBuffers, "a partition of this graph");
+  memory = left - tables;
+  metis_memory = left;
 }
 
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch) {

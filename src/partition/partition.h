@@ -39,8 +39,11 @@ struct PartitionOptions {
   // These do not change the result, and are not recorded with it.
   bool replace = false;                // make it again where it is there
   uint64_t memory = kPartitionMemory;  // for the layout's buffers and the mapped pages that it keeps
+  uint64_t metis_memory = UINT64_MAX;  // refused where METIS would take more
 
   void list_options(OptionList& list);
+  // Within a budget for the whole process. Error where the tables of a layout do not fit.
+  void take_memory(uint64_t budget, const Store& store);
 };
 
 // The training view of a store in cluster order. Row r of everything here is node order[r] of the store.
@@ -72,6 +75,7 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
 // rows_normalised: of X with every row divided by its sum.
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation);  // where it is kept
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);

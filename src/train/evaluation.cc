@@ -5,6 +5,8 @@
 
 #include "batch/batch_queue.h"
 #include "common/interrupt.h"
+#include "common/memory_budget.h"
+#include "common/progress.h"
 #include "common/timer.h"
 
 namespace cgcn {
@@ -37,10 +39,24 @@ void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Eval
 
 }  // namespace
 
+uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
+  constexpr uint64_t kInFlight = uint64_t{8} << 20;  // rows of N(A) and mapped pages that tasks work on
+  return kInFlight + data.graph.offsets().size_bytes() + 2 * data.features.sparse_offsets().size_bytes() +
+         data.labels.classes().size_bytes() + data.labels.bits().size_bytes() + data.split.size() +
+         std::min<uint64_t>(kRows, data.num_nodes()) * (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
+}
+
+uint64_t least_evaluation_memory(const Model& model, const Dataset& data) {
+  return memory_beside_inference(model, data) + Inference::least_memory(model, data.num_nodes());
+}
+
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
                             bool show_progress) {
   const Timer timer;
-  const Inference inference(model, input, memory, show_progress);
+  const uint64_t around = memory_beside_inference(model, data), least = least_evaluation_memory(model, data);
+  if (memory < least)
+    refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));
+  const Inference inference(model, input, memory - around, show_progress);
   const SlabMatrix logits = inference.run(model.num_layers());
   Evaluation evaluation = nothing_scored(model);
   Buffer<float> scratch(logits.spilled() ? std::min(kRows, logits.rows()) * logits.columns() : 0);

@@ -6,6 +6,7 @@
 #include "common/error.h"
 #include "common/interrupt.h"
 #include "common/memory.h"
+#include "common/memory_budget.h"
 #include "common/progress.h"
 #include "common/threads.h"
 #include "kernels/spmm.h"
@@ -30,25 +31,52 @@ Inference::Inference(const Model& model, const InferenceInput& input, uint64_t m
   plan(memory);
 }
 
-// Everything in memory where the two embeddings that are alive at a time fit; else slabs as wide as fit.
+namespace {
+
+// A task holds rows of the aggregate, of the input, of the output, and one slab's rows on the way to the file.
+uint64_t fixed_memory(const Model& model, uint64_t nodes) {
+  uint64_t widest = 0;
+  for (uint32_t l = 1; l <= model.num_layers(); ++l) widest = std::max<uint64_t>(widest, model.layer_width(l));
+  return 5 * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
+}
+
+// Columns of the embeddings that are alive at a time.
+uint64_t alive_columns(const Model& model) {
+  uint64_t alive = model.layer_width(1);
+  for (uint32_t l = 2; l <= model.num_layers(); ++l)
+    alive =
+        std::max<uint64_t>(alive, model.layer_width(l - 1) + (model.projects_first(l) ? 2 : 1) * model.layer_width(l));
+  return alive;
+}
+
+}  // namespace
+
+uint64_t Inference::least_memory(const Model& model, uint64_t nodes) {
+  return fixed_memory(model, nodes) + nodes * sizeof(float);
+}
+
+uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input) {
+  const uint64_t nodes = input.graph.num_nodes();
+  return fixed_memory(model, nodes) + nodes * alive_columns(model) * sizeof(float) + input.graph.stored_bytes() +
+         input.x.stored_bytes() + input.aggregated.stored_bytes();
+}
+
+// Everything in memory where the embeddings that are alive at a time fit; else slabs as wide as fit.
 void Inference::plan(uint64_t memory) {
-  const uint64_t nodes = input_.graph.num_nodes();
-  uint64_t widest = 0, alive = model_.layer_width(1);
-  for (uint32_t l = 1; l <= model_.num_layers(); ++l) {
-    const uint64_t width = model_.layer_width(l);
-    widest = std::max(widest, width);
-    if (l > 1) alive = std::max(alive, model_.layer_width(l - 1) + (model_.projects_first(l) ? 2 : 1) * width);
-  }
-  // A task holds rows of the aggregate, of the input, of the output, and one slab's rows on the way to the file.
-  const uint64_t scratch = 5 * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count());
-  const uint64_t fixed = scratch + nodes * sizeof(float);
-  if (fixed + nodes * alive * sizeof(float) <= memory) return;
+  const uint64_t nodes = input_.graph.num_nodes(), fixed = fixed_memory(model_, nodes);
+  keeps_pages_ = whole_memory(model_, input_) <= memory;
   const uint64_t column = nodes * sizeof(float);
+  if (fixed + column * alive_columns(model_) <= memory) return;
   const uint64_t fitting = memory > fixed && column > 0 ? (memory - fixed) / column : 0;
-  if (fitting == 0)
-    throw Error(fmt::format("{} is too little to evaluate {} nodes", format_bytes(memory), format_count(nodes)),
-                "--memory", fmt::format("at least {}", format_bytes(fixed + column)));
+  if (fitting == 0) refuse_memory_left(fixed + column, fmt::format("an evaluation of {} nodes", format_count(nodes)));
   slab_columns_ = fitting >= kSlabUnit ? fitting / kSlabUnit * kSlabUnit : fitting;
+}
+
+void Inference::release_pages(RowRange rows) const {
+  if (keeps_pages_) return;
+  input_.graph.release_rows(rows.begin, rows.end);
+  input_.x.release_rows(rows.begin, rows.end);
+  input_.aggregated.release_rows(rows.begin, rows.end);
 }
 
 SlabMatrix Inference::make_matrix(size_t columns) const { return {input_.graph.num_nodes(), columns, slab_columns_}; }
@@ -60,6 +88,7 @@ void Inference::for_each_block(const char* title, Work&& work) const {
   parallel_blocks(input_.graph.num_nodes(), kBlock, [&](size_t begin, size_t end) {
     throw_if_interrupted();
     work(RowRange{begin, end});
+    release_pages({begin, end});
     if (progress) progress->advance(end - begin);
   });
 }

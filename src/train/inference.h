@@ -22,15 +22,21 @@ struct InferenceInput {
 
 class Inference {
  public:
-  // memory: bytes for embeddings and scratch. The graph and the features, which are mapped, are not counted.
+  // memory: bytes for embeddings, scratch and the mapped pages of the graph and the features. These are given back
+  // block by block where they do not fit besides; what is always there of them, the offsets, is not counted.
   Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress);
 
   // H_layer of all nodes; the logits for the last layer.
   SlabMatrix run(uint32_t layer) const;
   bool spills() const { return slab_columns_ > 0; }
 
+  // The least that works, and what is enough to keep all of it in memory.
+  static uint64_t least_memory(const Model& model, uint64_t nodes);
+  static uint64_t whole_memory(const Model& model, const InferenceInput& input);
+
  private:
   void plan(uint64_t memory);
+  void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
   SlabMatrix run_first_layer() const;
   SlabMatrix run_layer(uint32_t layer, SlabMatrix own) const;
@@ -43,7 +49,8 @@ class Inference {
   InferenceInput input_;
   NormalisedRows rows_;
   bool show_progress_;
-  size_t slab_columns_ = 0;  // 0: everything in memory
+  bool keeps_pages_ = false;  // mapped ones, from one block to the next
+  size_t slab_columns_ = 0;   // 0: everything in memory
 };
 
 }  // namespace cgcn

@@ -42,8 +42,11 @@ Store open_store(const SavedModel& saved, const fs::path& given) {
 
 }  // namespace
 
-Predictor::Predictor(const fs::path& run, const fs::path& store)
-    : saved_(load_model(kept_checkpoint(run))), store_(open_store(saved_, store)), data_(store_.dataset()) {
+Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory)
+    : memory_(memory.budget()),
+      saved_(load_model(kept_checkpoint(run))),
+      store_(open_store(saved_, store)),
+      data_(store_.dataset()) {
   require_same_features(saved_, data_);
 }
 
@@ -54,7 +57,8 @@ std::string Predictor::class_name(uint32_t label) const {
 
 const PreparedFeatures& Predictor::features() {
   if (!features_)
-    features_ = prepare_features(store_, data_, saved_.options.model.first_normalisation(), saved_.scaling);
+    features_ = prepare_features(store_, data_, saved_.options.model.first_normalisation(), saved_.scaling,
+                                 memory_left(memory_));
   return *features_;
 }
 
@@ -73,13 +77,21 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options) {
   if (options.kind == EvaluationKind::kBlocks)
     return BlockEvaluator(store_, saved_.options.model, saved_.scaling, options.blocks).evaluate(*saved_.model);
   const PreparedFeatures& prepared = features();
-  return evaluate_exactly(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, data_, options.memory_budget(),
+  return evaluate_exactly(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, data_, memory_for_inference(),
                           true);
 }
 
-SlabMatrix Predictor::embeddings(uint32_t layer, const EvaluationOptions& options) {
+// What the store's mapped pages take now is given back first: they are read again, block by block.
+uint64_t Predictor::memory_for_inference() const {
+  store_.release_pages();
+  return memory_left(memory_);
+}
+
+SlabMatrix Predictor::embeddings(uint32_t layer) {
   const PreparedFeatures& prepared = features();
-  return Inference(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, options.memory_budget(), true)
+  const uint64_t memory = memory_for_inference(), beside = memory_beside_inference(*saved_.model, data_);
+  return Inference(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, memory > beside ? memory - beside : 0,
+                   true)
       .run(layer);
 }
 

@@ -14,7 +14,7 @@ class Predictor {
  public:
   // run: a run directory, or a checkpoint file in it. store empty: the one that the model was trained on.
   // Error where the graph's features or classes are not those that the model knows.
-  explicit Predictor(const fs::path& run, const fs::path& store = {});
+  explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {});
 
   const Dataset& data() const { return data_; }
   const SavedModel& saved() const { return saved_; }
@@ -24,11 +24,13 @@ class Predictor {
 
   Evaluation evaluate(const EvaluationOptions& options);
   // H_layer of all nodes, in the order of the store; the last layer's are the logits.
-  SlabMatrix embeddings(uint32_t layer, const EvaluationOptions& options);
+  SlabMatrix embeddings(uint32_t layer);
 
  private:
   const PreparedFeatures& features();
+  uint64_t memory_for_inference() const;
 
+  uint64_t memory_;  // for the whole process
   SavedModel saved_;
   Store store_;
   Dataset data_;

@@ -36,6 +36,7 @@ void RunOptions::list_options(OptionList& list) {
   model.list_options(list);
   train.list_options(list);
   adam.list_options(list);
+  memory.list_options(list);
 }
 
 void read_toml(const fs::path& file, OptionList& options) {

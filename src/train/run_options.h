@@ -7,6 +7,7 @@
 
 #include "batch/methods.h"
 #include "common/file.h"
+#include "common/memory_budget.h"
 #include "nn/adam.h"
 #include "partition/partition.h"
 #include "train/train_options.h"
@@ -19,6 +20,7 @@ struct RunOptions {
   ModelOptions model;
   AdamOptions adam;
   TrainOptions train;
+  MemoryOptions memory;
 
   void list_options(OptionList& list);
 };

@@ -33,6 +33,7 @@ ColumnScaling measure_columns(const Dataset& data) {
         data.features.copy_row(static_cast<NodeId>(v), row.data());
         for (size_t c = 0; c < columns; ++c) parts[begin / kBlock][c] += value(row[c], c);
       }
+      data.features.release_rows(begin, end);
     });
     std::vector<double> sums(columns);
     for (const auto& part : parts)
@@ -66,6 +67,7 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
       data.features.copy_row(static_cast<NodeId>(v), row);
       for (size_t c = 0; c < columns; ++c) row[c] = (row[c] - scaling.mean[c]) * scaling.scale[c];
     }
+    data.features.release_rows(begin, end);
   });
   const NormalisedRows rows(data.graph, normalisation);
   parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {

@@ -30,10 +30,10 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
 // As the scaling says; files keeps N(A)·X and data is what it holds: a Store or a ClusterLayout.
 template <class Files>
 PreparedFeatures prepare_features(const Files& files, const Dataset& data, const Normalisation& normalisation,
-                                  const ColumnScaling& scaling) {
+                                  const ColumnScaling& scaling, uint64_t memory = kPartitionMemory) {
   if (!scaling.empty()) return standardise(data, normalisation, scaling);
   return {scaling.rows ? data.features.with_normalised_rows() : data.features,
-          aggregated_features(files, normalisation, kPartitionMemory, scaling.rows)};
+          aggregated_features(files, normalisation, memory, scaling.rows)};
 }
 
 }  // namespace cgcn

@@ -11,17 +11,7 @@
 namespace cgcn {
 namespace {
 
-constexpr uint64_t kSmallGraph = 10'000;        // nodes
-constexpr uint64_t kLeastMemory = 16ull << 20;  // below this not even a block of rows fits
-
-void check_memory(const std::string& text) {
-  if (text == "auto") return;
-  try {
-    if (parse_bytes(text, "") < kLeastMemory) throw std::invalid_argument("less than 16M is not enough");
-  } catch (const Error& error) {
-    throw std::invalid_argument(error.problem());
-  }
-}
+constexpr uint64_t kSmallGraph = 10'000;  // nodes
 
 }  // namespace
 
@@ -61,14 +51,6 @@ void EvaluationOptions::list_options(OptionList& list) {
   list.add_choice("evaluation", &kind, {{"exact", EvaluationKind::kExact}, {"blocks", EvaluationKind::kBlocks}},
                   "on the whole graph, or cheaper on METIS blocks without the links between them");
   list.add("evaluation-blocks", &blocks, "with --evaluation blocks: how many").range(1, 1e6);
-  list_memory(list);
-}
-
-void EvaluationOptions::list_memory(OptionList& list) {
-  list.begin_group("Evaluation");
-  list.add("memory", &memory, "what evaluation may take for embeddings, such as 2G; auto: half of what is free")
-      .value("BYTES")
-      .shape(check_memory);
 }
 
 uint32_t TrainOptions::clusters_per_batch(uint32_t num_clusters) const {
@@ -92,11 +74,6 @@ uint32_t TrainOptions::evaluation_interval(uint64_t nodes, uint64_t training_row
   if (nodes <= kSmallGraph) return 1;
   const uint64_t interval = (5 * nodes + 3 * training_rows - 1) / std::max<uint64_t>(1, 3 * training_rows);
   return static_cast<uint32_t>(std::clamp<uint64_t>(interval, 1, std::max(1u, epochs)));
-}
-
-uint64_t EvaluationOptions::memory_budget() const {
-  if (memory != "auto") return parse_bytes(memory, "--memory");
-  return std::max(kLeastMemory, available_memory() / 2);
 }
 
 }  // namespace cgcn

@@ -16,12 +16,9 @@ enum class EvaluationKind { kExact, kBlocks };
 
 struct EvaluationOptions {
   EvaluationKind kind = EvaluationKind::kExact;
-  uint32_t blocks = 20;         // kBlocks: into how many the graph is cut
-  std::string memory = "auto";  // what embeddings may take: "auto", "2G" …
+  uint32_t blocks = 20;  // kBlocks: into how many the graph is cut
 
   void list_options(OptionList& list);
-  void list_memory(OptionList& list);  // --memory alone, for what is always exact
-  uint64_t memory_budget() const;      // in bytes
 };
 
 struct TrainOptions {

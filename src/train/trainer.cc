@@ -102,13 +102,18 @@ auto timed(StageTimes& stages, const char* stage, Work&& work) {
 }  // namespace
 
 Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run)
-    : store_(store),
+    : budget_(options.memory.budget()),
+      store_(store),
       options_(options),
       run_(std::move(run)),
       data_(store.dataset()),
       layout_((require_trainable(data_), require_possible(options, data_),
                timed(stages_, "partition",
-                     [&] { return ensure_partition(store, options.method.partition(options.partition)).layout; }))),
+                     [&] {
+                       PartitionOptions partition = options.method.partition(options.partition);
+                       partition.take_memory(budget_, store);
+                       return ensure_partition(store, partition).layout;
+                     }))),
       trained_on_{fs::absolute(store.path()).string(),
                   data_.name,
                   data_.content_hash,
@@ -116,15 +121,18 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                   data_.class_names,
                   data_.features.kind() == FeatureMatrix::Kind::kIdentity},
       scaling_(choose_scaling(options, data_)),
-      training_(timed(
-          stages_, "A·X",
-          [&] { return prepare_features(layout_, layout_.data, options.model.first_normalisation(), scaling_); })),
+      training_(timed(stages_, "A·X",
+                      [&] {
+                        return prepare_features(layout_, layout_.data, options.model.first_normalisation(), scaling_,
+                                                memory_left(budget_));
+                      })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
       adam_(options.adam, model_) {
   model_.reserve(batches_->limits());
   if (batches_->has_remainders()) history_.emplace(model_, layout_.data.num_nodes());
+  plan_memory();
   std::error_code problem;
   const bool resumes = fs::exists(last_checkpoint(run_.path()), problem);
   if (resumes) resume_from_checkpoint();
@@ -169,7 +177,7 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
     const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;
     Progress progress("Training", uint64_t{epochs} * batches, "steps");
     progress.start_at(done);
-    BatchQueue queue(*batches_, state_.epoch, epochs, state_.batch);
+    BatchQueue queue(*batches_, state_.epoch, epochs, state_.batch, kBatchesAhead);
     while (state_.epoch < epochs && !out_of_patience()) {
       run_steps(queue, progress);
       const EpochRecord record = end_epoch();
@@ -204,8 +212,11 @@ void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
 
 void Trainer::take_step(const Batch& batch, double learning_rate) {
   CGCN_CHECK(batch.epoch == state_.epoch && batch.index == state_.batch);
+  const ModelInput whole{training_.x, training_.aggregated, layout_.data.labels, history()};
+  const BatchArrays* own = batch.arrays;
   const StepResult result = model_.compute_gradients(
-      batch, {training_.x, training_.aggregated, layout_.data.labels, history()}, options_.train.seed);
+      batch, own == nullptr ? whole : ModelInput{*own->x, *own->aggregated, *own->labels, nullptr},
+      options_.train.seed);
   const double norm = gradient_norm(model_);
   if (!std::isfinite(result.loss) || !std::isfinite(norm)) fail_not_finite(result.loss, norm);
   const double clip = options_.train.clip;
@@ -286,9 +297,7 @@ Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
     if (!blocks_) blocks_.emplace(store_, options_.model, scaling_, options_.train.evaluation.blocks);
     return blocks_->evaluate(model_);
   }
-  if (!whole_) whole_ = prepare_features(store_, data_, options_.model.first_normalisation(), scaling_);
-  return evaluate_exactly(model_, {data_.graph, whole_->x, whole_->aggregated}, data_,
-                          options_.train.evaluation.memory_budget(), show_progress);
+  return evaluate_exactly_in_budget(show_progress);
 }
 
 void Trainer::save_best() {

@@ -19,6 +19,8 @@
 
 namespace cgcn {
 
+inline constexpr uint32_t kBatchesAhead = 2;  // prepared while one is in use
+
 // One epoch as metrics.jsonl has it.
 struct EpochRecord {
   uint32_t epoch = 0;  // from 1
@@ -75,12 +77,16 @@ class Trainer {
   EpochRecord end_epoch();
   void keep_if_best(const Scores& validation);
   Evaluation evaluate(EvaluationKind kind, bool show_progress);
+  Evaluation evaluate_exactly_in_budget(bool show_progress);
+  void plan_memory();
+  void release_pages() const;
   void save_best();
   void save();
   [[noreturn]] void stop_interrupted();
   TrainingSummary summarise();
   StageTimes all_stages(double total_seconds) const;
 
+  const uint64_t budget_;  // of memory, for the whole process
   const Store& store_;
   RunOptions options_;
   RunDirectory run_;
@@ -91,6 +97,8 @@ class Trainer {
   TrainedOn trained_on_;
   ColumnScaling scaling_;
   PreparedFeatures training_;
+  uint64_t training_memory_ = 0;           // all that is resident while it trains, as planned
+  uint64_t evaluation_memory_ = 0;         // what is left beside it when its mapped pages are given back
   std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
   std::optional<BlockEvaluator> blocks_;   // likewise
   std::unique_ptr<BatchSource> batches_;

@@ -1,0 +1,45 @@
+#include "common/input_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "common/error.h"
+
+namespace cgcn {
+
+InputFile::InputFile(const fs::path& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (fd_ < 0)
+    throw Error(errno == ENOENT ? "no such file" : fmt::format("cannot read: {}", std::strerror(errno)), path.string());
+  if (::fstat(fd_, &opened_) != 0) {
+    const int problem = errno;
+    ::close(fd_);
+    throw Error(fmt::format("cannot read: {}", std::strerror(problem)), path.string());
+  }
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+void InputFile::read(uint64_t offset, void* out, size_t bytes) const {
+  for (char* to = static_cast<char*>(out); bytes > 0;) {
+    const ssize_t done = ::pread(fd_, to, bytes, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0)
+      throw Error(fmt::format("cannot read: {}", std::strerror(errno)), path_.string(),
+                  "look at the disk; what was saved of the run is whole");
+    if (done == 0) break;
+    to += done;
+    offset += static_cast<uint64_t>(done);
+    bytes -= static_cast<size_t>(done);
+  }
+  struct stat now {};
+  const bool same = ::fstat(fd_, &now) == 0 && now.st_size == opened_.st_size &&
+                    now.st_mtim.tv_sec == opened_.st_mtim.tv_sec && now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec;
+  if (bytes > 0 || !same)
+    throw Error("was changed or cut short while it was being read", path_.string(),
+                "begin again when nothing else writes there; a damaged store is noticed at the start");
+}
+
+}  // namespace cgcn

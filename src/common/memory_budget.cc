@@ -1,0 +1,107 @@
+#include "common/memory_budget.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/error.h"
+#include "common/memory.h"
+
+namespace cgcn {
+namespace {
+
+void check_memory(const std::string& text) {
+  if (text == "auto") return;
+  try {
+    if (parse_bytes(text, "") > 0) return;
+  } catch (const Error&) {
+  }
+  throw std::invalid_argument("is auto or a size such as 2G or 2200M");
+}
+
+// Rounded up to whole megabytes, so that what a message names is enough when it is typed in.
+std::string as_option(uint64_t bytes) { return fmt::format("{}M", (bytes + (1 << 20) - 1) >> 20); }
+
+}  // namespace
+
+void MemoryOptions::list_options(OptionList& list) {
+  list.begin_group("Memory");
+  list.add("memory", &memory,
+           "what the whole process may take, such as 2G; what does not fit is read from disk; auto: three quarters of "
+           "what is free")
+      .value("SIZE")
+      .shape(check_memory);
+}
+
+uint64_t MemoryOptions::budget() const {
+  if (memory != "auto") return parse_bytes(memory, "--memory");
+  return memory_figures().rss + available_memory() / 4 * 3;
+}
+
+uint64_t memory_left(uint64_t budget) {
+  const uint64_t taken = memory_figures().rss + kMemoryMargin;
+  return budget > taken ? budget - taken : 0;
+}
+
+void refuse_budget(uint64_t least, const std::string& what) {
+  throw Error(fmt::format("is too little for {}", what), "--memory",
+              fmt::format("--memory {}, the smallest that works, or more", as_option(least)));
+}
+
+void refuse_memory_left(uint64_t needed, const std::string& what) {
+  refuse_budget(memory_figures().rss + kMemoryMargin + needed, what);
+}
+
+void MemoryPlan::need(std::string name, uint64_t bytes) { parts_.push_back({std::move(name), bytes, bytes}); }
+
+size_t MemoryPlan::offer(std::string name, uint64_t whole, uint64_t buffers) {
+  parts_.push_back({std::move(name), whole, std::min(buffers, whole), true});
+  return parts_.size() - 1;
+}
+
+void MemoryPlan::need_at_times(std::string name, uint64_t least) {
+  at_times_ = std::move(name);
+  at_times_least_ = least;
+}
+
+uint64_t MemoryPlan::least() const {
+  uint64_t sum = at_times_least_;
+  for (const Part& part : parts_) sum += part.buffers;
+  return sum;
+}
+
+uint64_t MemoryPlan::taken() const {
+  uint64_t sum = 0;
+  for (const Part& part : parts_) sum += part.in_memory ? part.whole : part.buffers;
+  return sum;
+}
+
+uint64_t MemoryPlan::left_at_times() const {
+  uint64_t left = budget_;
+  for (const Part& part : parts_)
+    if (!part.offered || !part.in_memory) left -= part.buffers;
+  return left;
+}
+
+void MemoryPlan::settle(uint64_t budget, const std::string& what) {
+  budget_ = budget;
+  if (least() > budget) refuse_budget(least(), what);
+  for (Part& part : parts_) part.in_memory = !part.offered;
+  for (Part& part : parts_)
+    if (part.offered && taken() - part.buffers + part.whole <= budget) part.in_memory = true;
+}
+
+std::string MemoryPlan::text() const {
+  std::string text = fmt::format("memory {}:", format_bytes(budget_));
+  const char* separator = " ";
+  for (const Part& part : parts_) {
+    if (part.whole == 0) continue;
+    const char* where = !part.offered ? "" : part.in_memory ? " in memory" : " from disk";
+    text += fmt::format("{}{}{} {}", separator, part.name, where, format_bytes(part.whole));
+    if (!part.in_memory) text += fmt::format(" (buffers {})", format_bytes(part.buffers));
+    separator = ", ";
+  }
+  if (!at_times_.empty()) text += fmt::format("{}{} what is left", separator, at_times_);
+  return text;
+}
+
+}  // namespace cgcn

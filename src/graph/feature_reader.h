@@ -1,0 +1,42 @@
+// Some rows of a feature matrix at a time, in the order asked for: read from the store's files, or copied from where
+// they lie in memory.
+#pragma once
+
+#include <memory>
+
+#include "common/input_file.h"
+#include "graph/features.h"
+
+namespace cgcn {
+
+class FeatureReader {
+ public:
+  // Copies from the matrix.
+  explicit FeatureReader(FeatureMatrix matrix) : matrix_(std::move(matrix)) {}
+  // Reads the features of the store in this folder; of the matrix, which is mapped from there, only sparse offsets are
+  // touched.
+  FeatureReader(FeatureMatrix matrix, const fs::path& store);
+
+  // Reused from one read to the next.
+  struct Rows {
+    FeatureMatrix matrix;  // row i is that of ids[i]
+    Buffer<char> dense;
+    Buffer<EdgeOffset> offsets;
+    Buffer<uint32_t> columns;
+    Buffer<float> values;
+  };
+  // Ids that follow one another are one read.
+  void read(std::span<const NodeId> ids, Rows& rows) const;
+
+  // What rows with so many entries take in Rows.
+  static uint64_t buffer_bytes(const FeatureMatrix& matrix, uint64_t rows, uint64_t entries);
+
+ private:
+  void read_dense(std::span<const NodeId> ids, Rows& rows) const;
+  void read_sparse(std::span<const NodeId> ids, Rows& rows) const;
+
+  FeatureMatrix matrix_;
+  std::shared_ptr<const InputFile> first_, second_;  // dense values; or columns and values
+};
+
+}  // namespace cgcn

@@ -1,0 +1,144 @@
+// One budget for the whole process: what the kernel says it took, the same bits as without a limit, and refusals that
+// name the smallest budget that works.
+#include "common/memory.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+#include "program.h"
+
+namespace cgcn {
+namespace {
+
+using testing::HasSubstr;
+
+class Memory : public test::ProgramTest {
+ protected:
+  // A store of about 160 MB, and its partition and A·X of about 200 MB more.
+  void generate_large() {
+    ASSERT_EQ(
+        run({"generate", "g", "--nodes", "60000", "--edges", "1500000", "--features", "500", "--quiet"}).exit_code, 0);
+    ASSERT_EQ(run({"partition", "g", "--parts", "200", "--quiet"}).exit_code, 0);
+  }
+  static std::vector<std::string> train_large(const std::string& run, const std::string& memory, int epochs = 2) {
+    return {"train",     "g",  "--run",       run,    "--parts",      "200",
+            "--hidden",  "32", "--per-batch", "4",    "--eval-every", "1",
+            "--threads", "2",  "--memory",    memory, "--epochs",     std::to_string(epochs)};
+  }
+  // The most that the program had resident, as the kernel counted it.
+  uint64_t peak_of(std::vector<std::string> arguments, Outcome& outcome) {
+    const pid_t child = start(std::move(arguments));
+    uint64_t peak = 0;
+    const std::string status_file = fmt::format("/proc/{}/status", child);
+    siginfo_t ended{};
+    while (::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
+      std::ifstream status(status_file);
+      for (std::string line; std::getline(status, line);)
+        if (line.starts_with("VmHWM:")) peak = std::max<uint64_t>(peak, std::stoull(line.substr(6)) * 1024);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    outcome = finish(child);
+    return peak;
+  }
+  static uint64_t least_named(const std::string& message) {
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(message, found, std::regex("--memory ([0-9]+)M, the smallest"))) << message;
+    return found.empty() ? 0 : std::stoull(found[1]);
+  }
+};
+
+TEST_F(Memory, PeakStaysUnderTheBudgetAndNoBitChanges) {
+  generate_large();
+  const uint64_t budget = 140;
+  Outcome whole, tight;
+  EXPECT_GT(peak_of(train_large("whole", "auto"), whole), budget << 20);  // so that the limit does something
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  EXPECT_THAT(whole.errors, HasSubstr("features in memory"));
+  EXPECT_LT(peak_of(train_large("tight", fmt::format("{}M", budget)), tight), budget << 20) << tight.errors;
+  ASSERT_EQ(tight.exit_code, 0) << tight.errors;
+  EXPECT_THAT(tight.errors, HasSubstr("features from disk"));
+  EXPECT_EQ(weights("tight"), weights("whole"));
+  const auto scores = [&](const std::string& run) {
+    return read_metrics(folder_ / run / "metrics.jsonl").back().at("validation");
+  };
+  EXPECT_EQ(scores("tight"), scores("whole"));
+
+  Outcome evaluated;
+  EXPECT_LT(peak_of({"evaluate", "whole", "--json", "--memory", "140M", "--threads", "2"}, evaluated), budget << 20);
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  EXPECT_EQ(nlohmann::json::parse(evaluated.output).at("test"),
+            nlohmann::json::parse(run({"evaluate", "whole", "--json"}).output).at("test"));
+  Outcome predicted;
+  EXPECT_LT(peak_of({"predict", "whole", "--output", "p.npy", "--memory", "140M", "--threads", "2"}, predicted),
+            budget << 20);
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+  Outcome partitioned;
+  EXPECT_LT(peak_of({"partition", "g", "--parts", "100", "--memory", "200M", "--threads", "2"}, partitioned),
+            uint64_t{200} << 20);
+  EXPECT_EQ(partitioned.exit_code, 0) << partitioned.errors;
+}
+
+TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
+  ASSERT_EQ(run({"generate", "g", "--features", "300", "--nodes", "20000", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"partition", "g", "--parts", "40", "--quiet"}).exit_code, 0);
+  const auto arguments = [](const std::string& run, const std::string& memory) {
+    return std::vector<std::string>{"train", "g",        "--run", run,        "--parts", "40",        "--epochs",
+                                    "1",     "--memory", memory,  "--hidden", "64",      "--threads", "2"};
+  };
+  const uint64_t least = least_named(refused(arguments("a", "30M")));
+  EXPECT_FALSE(fs::exists(folder_ / "a"));  // nothing is left of what could not begin
+  Outcome enough;
+  EXPECT_LE(peak_of(arguments("b", fmt::format("{}M", least + 1)), enough), (least + 1) << 20);
+  EXPECT_EQ(enough.exit_code, 0) << enough.errors;
+  EXPECT_THAT(refused({"evaluate", "b", "--memory", "20M"}), HasSubstr("the smallest"));
+  EXPECT_THAT(refused({"partition", "g", "--memory", "20M", "--parts", "7"}), HasSubstr("the smallest"));
+}
+
+// Nothing of a graph may be read beyond its end, or taken for what it was, when it changes under a running training.
+TEST_F(Memory, AStoreThatChangesUnderTrainingIsNoticed) {
+  generate_large();
+  const auto partition = [&] { return fs::directory_iterator(folder_ / "g" / "partitions")->path(); };
+  for (const bool cut : {false, true}) {
+    const std::string name = cut ? "cut" : "changed";
+    const pid_t child = start(train_large(name, "140M", 1000));
+    while (!fs::exists(folder_ / name / "metrics.jsonl") || fs::file_size(folder_ / name / "metrics.jsonl") == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const fs::path file = partition() / "features.npy";
+    if (cut)
+      fs::resize_file(file, fs::file_size(file) / 2);
+    else
+      std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(5000).write("changed", 7);
+    const Outcome outcome = finish(child);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, testing::AllOf(HasSubstr("features.npy"), HasSubstr("changed or cut short")));
+    // The next start finds the damage before it trains on it.
+    EXPECT_THAT(refused({"train", "--resume", "--run", name}), HasSubstr("--force makes it again"));
+    ASSERT_EQ(run({"partition", "g", "--parts", "200", "--force", "--quiet"}).exit_code, 0);
+  }
+}
+
+// A limit on the size of files stands for a full disk: every write beyond it fails.
+TEST_F(Memory, AFullDiskIsNamedAndLeavesNothing) {
+  ASSERT_EQ(run({"generate", "g", "--features", "100", "--nodes", "20000", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--parts", "20", "--epochs", "1", "--hidden", "64"}).exit_code, 0);
+  const auto limited = [&](const std::string& blocks, const std::string& arguments) {
+    const std::string command = fmt::format("cd '{}' && ulimit -f {} && trap '' XFSZ && TMPDIR=. '{}' {} 2> errors",
+                                            folder_.path().string(), blocks, CGCN_PROGRAM, arguments);
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+    return read_text_file(folder_ / "errors");
+  };
+  const std::string least =
+      fmt::format("{}M", least_named(refused({"evaluate", "r", "--memory", "20M", "--threads", "2"})) + 3);
+  EXPECT_THAT(limited("1000", "evaluate r --threads 2 --memory " + least),
+              testing::AllOf(HasSubstr("cannot write the temporary file of embeddings"), HasSubstr("TMPDIR")));
+  EXPECT_THAT(limited("1000", "partition g --parts 30"), HasSubstr("cannot write"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "g" / "partitions"), {}), 1);  // the one that was there
+  EXPECT_EQ(run({"partition", "g", "--parts", "30", "--quiet"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace cgcn
