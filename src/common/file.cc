@@ -85,7 +85,7 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(size_t offset, size_t bytes) const {
-  constexpr uintptr_t kWindow = 65536;
+  constexpr uintptr_t kWindow = uintptr_t{2} << 20;
   if (bytes == 0 || data_ == nullptr) return;
   const auto first = reinterpret_cast<uintptr_t>(data_);
   const uintptr_t begin = std::max(first, (first + offset) / kWindow * kWindow);

@@ -27,7 +27,7 @@ class MappedFile {
   std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
   const fs::path& path() const { return path_; }
   // Tells the kernel that these bytes will not be read again soon, so that a pass over a large file stays small in RSS.
-  // The windows of 64 KB that hold the ends go along: so much is mapped around a page that is touched.
+  // The windows of 2 MB that hold the ends go along: so much may be mapped around a page that is touched.
   void release(size_t offset, size_t bytes) const;
 
  private:

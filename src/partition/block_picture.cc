@@ -29,6 +29,7 @@ BlockPicture draw_blocks(const ClusterLayout& layout, uint32_t most) {
     for (size_t v = begin; v < end; ++v)
       for (const NodeId u : layout.data.graph.neighbours(static_cast<NodeId>(v)))
         ++counts[group_of[v] * groups + group_of[u]];
+    layout.data.graph.release_rows(begin, end);
     const std::lock_guard lock(adding);
     for (size_t i = 0; i < counts.size(); ++i) picture.entries[i] += counts[i];
   });

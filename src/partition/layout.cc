@@ -11,8 +11,8 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 512;        // rows a thread takes at a time
-constexpr size_t kMappedAround = 65536;  // bytes that become resident where one is touched
+constexpr size_t kRowBlock = 512;                  // rows a thread takes at a time
+constexpr size_t kMappedAround = size_t{2} << 20;  // bytes that may become resident where one is touched
 
 // Counting sort of the nodes by cluster.
 void sort_by_cluster(std::span<const NodeId> nodes, const Assignment& assignment, std::span<NodeId> order,

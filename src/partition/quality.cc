@@ -28,6 +28,7 @@ EntryCounts count_across(const CsrGraph& graph, std::span<const uint32_t> group)
         counts.loops += u == v ? 1 : 0;
       }
     found[begin / kRowBlock] = counts;
+    graph.release_rows(begin, end);
   });
   EntryCounts total;
   for (const EntryCounts& counts : found) {

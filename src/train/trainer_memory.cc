@@ -1,4 +1,6 @@
 // What a training run keeps in memory, and how an exact evaluation finds room beside it.
+#include <algorithm>
+
 #include "batch/input_reader.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -99,8 +101,12 @@ Evaluation Trainer::evaluate_exactly_in_budget(bool show_progress) {
   const InferenceInput input{data_.graph, whole_->x, whole_->aggregated};
   const bool roomy =
       training_memory_ + least_evaluation_memory(model_, data_) + Inference::whole_memory(model_, input) <= budget_;
-  if (!roomy) release_pages();
-  Evaluation evaluation = evaluate_exactly(model_, input, data_, roomy ? budget_ : evaluation_memory_, show_progress);
+  uint64_t memory = budget_;
+  if (!roomy) {  // what was planned, or less where the program has come to take more than its margin
+    release_pages();
+    memory = std::min(evaluation_memory_, std::max(least_evaluation_memory(model_, data_), memory_left(budget_)));
+  }
+  Evaluation evaluation = evaluate_exactly(model_, input, data_, memory, show_progress);
   if (!roomy) release_pages();
   return evaluation;
 }
