@@ -32,7 +32,7 @@ int run(int argc, char** argv) {
   network.layers = number(4);
   network.hidden = number(5);
   network.normalisation = NormalisationKind::kSelfDiagonal;
-  const FeatureMatrix product = aggregated_features(layout, network.first_normalisation());
+  const FeatureMatrix product = aggregated_features(layout, network.product_normalisation());
   const ClusterBatches batches(layout,
                                {.clusters_per_batch = number(3), .normalisation = network.layer_normalisation()});
   const Dataset& data = layout.data;

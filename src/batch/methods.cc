@@ -67,8 +67,10 @@ void MethodOptions::list_options(OptionList& list) {
                    {"fastgcn", Method::kFastGcn},
                    {"vrgcn", Method::kVrGcn}},
                   "what a step trains on: clusters, the whole graph, or nodes with all or sampled neighbours");
-  list.add_choice("first-layer", &first_layer, {{"exact", FirstLayer::kExact}, {"batch", FirstLayer::kBatch}},
-                  "layer 1 takes A·X of all links, computed once, or aggregates by the batch's links as the others do");
+  list.add_choice(
+      "first-layer", &first_layer, {{"exact", FirstLayer::kExact}, {"batch", FirstLayer::kBatch}},
+      "layer 1 takes A·X of all links, computed once, or aggregates by the batch's links as the others do, with "
+      "--normalisation");
   list.add("batch-nodes", &targets, "sgd, graphsage, fastgcn, vrgcn: training nodes in a batch").range(1, 4e9);
   list.add("fanout", &fanout,
            "graphsage, vrgcn: neighbours sampled of a node, from the last layer down, the last number for all deeper "

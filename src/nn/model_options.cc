@@ -22,7 +22,8 @@ void ModelOptions::list_options(OptionList& list) {
                   "concat: [N(A)H, H]·W; plain: N(A)H·W");
   list.add_choice("normalisation", &normalisation, kNormalisations, "N(A) of the batch's links, paper section 3.3");
   list.add("lambda", &lambda, "weight of the diagonal in self+diagonal (paper eq. 11)").range(0, 1000);
-  list.add_choice("input-normalisation", &input_normalisation, kNormalisations, "N(A) of the first layer's A·X");
+  list.add_choice("input-normalisation", &input_normalisation, kNormalisations,
+                  "N(A) of the first layer's A·X, where it takes that");
   list.add("layer-norm", &layer_norm, "LayerNorm on the hidden layers");
   list.add("residual", &residual, "add a hidden layer's input to its output (paper eq. 8)");
   list.add("bias", &bias, "a bias in every layer");

@@ -31,7 +31,7 @@ struct ModelOptions {
 
   void list_options(OptionList& list);
   Normalisation layer_normalisation() const { return {normalisation, lambda}; }
-  Normalisation first_normalisation() const { return {input_normalisation, lambda}; }
+  Normalisation product_normalisation() const { return {input_normalisation, lambda}; }  // of a precomputed A·X
 };
 
 // What the data decide.

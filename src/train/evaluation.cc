@@ -68,11 +68,11 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   return evaluation;
 }
 
-BlockEvaluator::BlockEvaluator(const Store& store, const ModelOptions& options, const ColumnScaling& scaling,
+BlockEvaluator::BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling,
                                uint32_t blocks)
     : layout_(ensure_partition(store, whole_graph_in(blocks)).layout),
       features_(prepare_features(layout_, layout_.data, options.first_normalisation(), scaling)),
-      batches_(layout_, {.normalisation = options.layer_normalisation()}) {}
+      batches_(layout_, {.normalisation = options.model.layer_normalisation()}) {}
 
 Evaluation BlockEvaluator::evaluate(Model& model) const {
   const Timer timer;

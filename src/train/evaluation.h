@@ -5,6 +5,7 @@
 #include "graph/store.h"
 #include "train/inference.h"
 #include "train/metrics.h"
+#include "train/run_options.h"
 #include "train/standardise.h"
 
 namespace cgcn {
@@ -33,7 +34,7 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data);
 // 2 on. Cheaper and a little wrong. The blocks are kept with the store as a partition is.
 class BlockEvaluator {
  public:
-  BlockEvaluator(const Store& store, const ModelOptions& options, const ColumnScaling& scaling, uint32_t blocks);
+  BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling, uint32_t blocks);
   Evaluation evaluate(Model& model) const;
 
  private:

@@ -57,7 +57,7 @@ std::string Predictor::class_name(uint32_t label) const {
 
 const PreparedFeatures& Predictor::features() {
   if (!features_)
-    features_ = prepare_features(store_, data_, saved_.options.model.first_normalisation(), saved_.scaling,
+    features_ = prepare_features(store_, data_, saved_.options.first_normalisation(), saved_.scaling,
                                  memory_left(memory_));
   return *features_;
 }
@@ -75,7 +75,7 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options) {
     throw Error("its classes have other names, or another order, than those the model was trained on",
                 data_.path.string(), "give it labels that are numbered as in " + saved_.trained_on.store);
   if (options.kind == EvaluationKind::kBlocks)
-    return BlockEvaluator(store_, saved_.options.model, saved_.scaling, options.blocks).evaluate(*saved_.model);
+    return BlockEvaluator(store_, saved_.options, saved_.scaling, options.blocks).evaluate(*saved_.model);
   const PreparedFeatures& prepared = features();
   return evaluate_exactly(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, data_, memory_for_inference(),
                           true);

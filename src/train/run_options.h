@@ -23,6 +23,15 @@ struct RunOptions {
   MemoryOptions memory;
 
   void list_options(OptionList& list);
+  // Whether the chosen method makes any use of this option.
+  bool uses(const Option& option) const;
+
+  bool batch_aggregates_input() const { return method.first_layer == FirstLayer::kBatch; }
+  // N(A) of the first layer. One that aggregates by the batch's links does it as the other layers do, in training and
+  // wherever the model is used.
+  Normalisation first_normalisation() const {
+    return batch_aggregates_input() ? model.layer_normalisation() : model.product_normalisation();
+  }
 };
 
 // Sets the options that a TOML file names: `name = value` lines, in tables or not. Error with file and line.

@@ -54,13 +54,14 @@ ColumnScaling measure_columns(const Dataset& data) {
   return scaling;
 }
 
-PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling) {
+FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling) {
+  if (scaling.empty()) return scaling.rows ? data.features.with_normalised_rows() : data.features;
   require_dense(data.features);
   const size_t nodes = data.num_nodes(), columns = data.features.columns();
   if (columns != scaling.mean.size())
     throw Error(fmt::format("has {} feature columns where the model was trained on {}", columns, scaling.mean.size()),
                 data.path.string());
-  Buffer<float> x(nodes * columns), aggregated(nodes * columns);
+  Buffer<float> x(nodes * columns);
   parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
     for (size_t v = begin; v < end; ++v) {
       float* row = x.data() + v * columns;
@@ -69,15 +70,21 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
     }
     data.features.release_rows(begin, end);
   });
+  return FeatureMatrix::dense(std::move(x), static_cast<uint32_t>(columns));
+}
+
+PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling) {
+  FeatureMatrix x = scale_features(data, scaling);
+  const size_t nodes = data.num_nodes(), columns = x.columns();
+  Buffer<float> aggregated(nodes * columns);
   const NormalisedRows rows(data.graph, normalisation);
   parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
     NormalisedRows::Block block;
     rows.fill(begin, end, block);
-    kernels::aggregate(block.view, {x.data(), nodes, columns}, {0, end - begin}, {}, {},
+    kernels::aggregate(block.view, {x.dense32().data(), nodes, columns}, {0, end - begin}, {}, {},
                        {aggregated.data() + begin * columns, end - begin, columns});
   });
-  const auto width = static_cast<uint32_t>(columns);
-  return {FeatureMatrix::dense(std::move(x), width), FeatureMatrix::dense(std::move(aggregated), width)};
+  return {std::move(x), FeatureMatrix::dense(std::move(aggregated), static_cast<uint32_t>(columns))};
 }
 
 }  // namespace cgcn

@@ -25,6 +25,8 @@ ColumnScaling measure_columns(const Dataset& data);
 struct PreparedFeatures {
   FeatureMatrix x, aggregated;
 };
+// X as the scaling says.
+FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling);
 // The standardised X and N(A) times it, in memory.
 PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling);
 // As the scaling says; files keeps N(A)·X and data is what it holds: a Store or a ClusterLayout.
@@ -32,8 +34,7 @@ template <class Files>
 PreparedFeatures prepare_features(const Files& files, const Dataset& data, const Normalisation& normalisation,
                                   const ColumnScaling& scaling, uint64_t memory = kPartitionMemory) {
   if (!scaling.empty()) return standardise(data, normalisation, scaling);
-  return {scaling.rows ? data.features.with_normalised_rows() : data.features,
-          aggregated_features(files, normalisation, memory, scaling.rows)};
+  return {scale_features(data, scaling), aggregated_features(files, normalisation, memory, scaling.rows)};
 }
 
 }  // namespace cgcn

@@ -15,6 +15,11 @@ void require_trainable(const Dataset& data) {
   if (!data.labels.present()) throw Error("has no labels to train on", data.path.string(), "import it with labels");
   if (data.split_sizes()[0] == 0)
     throw Error("has no training nodes", data.path.string(), "import it with a split, such as --split 60/20/20");
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.is_trained_on(v)) return;
+  throw Error(
+      "none of its training nodes has a known label", data.path.string(),
+      "import it with labels of training nodes, or with a split of the labelled nodes, such as --split 60/20/20");
 }
 
 void require_possible(const RunOptions& options, const Dataset& data) {
@@ -48,6 +53,13 @@ ColumnScaling choose_scaling(const RunOptions& options, const Dataset& data) {
   ColumnScaling scaling = options.train.standardise ? measure_columns(data) : ColumnScaling();
   scaling.rows = options.train.normalise_rows;
   return scaling;
+}
+
+// A·X only where a batch reads it.
+PreparedFeatures prepare_training(const ClusterLayout& layout, const RunOptions& options,
+                                  const ColumnScaling& scaling, uint64_t memory) {
+  if (options.batch_aggregates_input()) return {scale_features(layout.data, scaling), {}};
+  return prepare_features(layout, layout.data, options.first_normalisation(), scaling, memory);
 }
 
 ClusterBatchOptions batch_options(const RunOptions& options, uint32_t num_clusters) {
@@ -122,10 +134,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                   data_.features.kind() == FeatureMatrix::Kind::kIdentity},
       scaling_(choose_scaling(options, data_)),
       training_(timed(stages_, "A·X",
-                      [&] {
-                        return prepare_features(layout_, layout_.data, options.model.first_normalisation(), scaling_,
-                                                memory_left(budget_));
-                      })),
+                      [&] { return prepare_training(layout_, options, scaling_, memory_left(budget_)); })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
@@ -294,7 +303,7 @@ void Trainer::keep_if_best(const Scores& validation) {
 
 Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
   if (kind == EvaluationKind::kBlocks) {
-    if (!blocks_) blocks_.emplace(store_, options_.model, scaling_, options_.train.evaluation.blocks);
+    if (!blocks_) blocks_.emplace(store_, options_, scaling_, options_.train.evaluation.blocks);
     return blocks_->evaluate(model_);
   }
   return evaluate_exactly_in_budget(show_progress);

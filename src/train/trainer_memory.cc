@@ -74,7 +74,7 @@ void Trainer::plan_memory() {
   const auto read = [&](size_t offer) { return offer != SIZE_MAX && !plan.in_memory(offer); };
   if (read(links)) batches_->read_links_from_disk();
   if (!read(x) && !read(aggregated)) return;
-  const fs::path product = aggregated_path(layout_, options_.model.first_normalisation());
+  const fs::path product = aggregated_path(layout_, options_.first_normalisation());
   std::optional<FeatureReader> x_rows;
   if (takes_x) x_rows = read(x) ? FeatureReader(training_.x, layout_.files->path()) : FeatureReader(training_.x);
   batches_ = std::make_unique<InputReader>(
@@ -96,7 +96,7 @@ void Trainer::release_pages() const {
 Evaluation Trainer::evaluate_exactly_in_budget(bool show_progress) {
   if (!whole_) {
     release_pages();
-    whole_ = prepare_features(store_, data_, options_.model.first_normalisation(), scaling_, memory_left(budget_));
+    whole_ = prepare_features(store_, data_, options_.first_normalisation(), scaling_, memory_left(budget_));
   }
   const InferenceInput input{data_.graph, whole_->x, whole_->aggregated};
   const bool roomy =

@@ -73,10 +73,10 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
     batches.prepare(0, 0, *storage);
     const size_t classes = data.labels.num_classes();
     std::vector<float> expected(data.num_nodes() * classes);
-    const FeatureMatrix batch_aggregated = aggregated_features(layout, options.first_normalisation());
+    const FeatureMatrix batch_aggregated = aggregated_features(layout, options.product_normalisation());
     model.predict(storage->batch, {layout.data.features, batch_aggregated, layout.data.labels}, expected.data());
 
-    const FeatureMatrix aggregated = aggregated_features(store, options.first_normalisation());
+    const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
     const std::vector<float> logits = run(model, {data.graph, data.features, aggregated}, options.layers, kPlenty);
     for (NodeId row = 0; row < data.num_nodes(); ++row)
       for (size_t c = 0; c < classes; ++c) {
@@ -95,7 +95,7 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   ModelOptions options;
   options.hidden = 40;
   const Model model = make_model(data, options);
-  const FeatureMatrix aggregated = aggregated_features(store, options.first_normalisation());
+  const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
   const InferenceInput input{data.graph, data.features, aggregated};
   set_thread_count(1);
   for (uint32_t layer = 1; layer <= 3; ++layer) {

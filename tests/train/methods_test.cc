@@ -61,7 +61,7 @@ struct Problem {
 
   Problem(const fs::path& store, const RunOptions& options)
       : layout(ensure_partition(Store(store), options.method.partition(options.partition)).layout),
-        aggregated(aggregated_features(layout, options.model.first_normalisation())),
+        aggregated(aggregated_features(layout, options.first_normalisation())),
         model(options.model,
               {layout.data.features.columns(), !layout.data.features.is_dense(), layout.data.labels.num_classes(),
                layout.data.labels.multi_label()},
@@ -168,6 +168,62 @@ TEST_P(MethodsTest, WhatCannotBeIsRefused) {
     EXPECT_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "b", "test")), Error);
   else
     EXPECT_NO_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "b", "test")));
+}
+
+TEST(Labels, TrainingNeedsOneThatIsKnown) {
+  log::set_level(log::Level::kQuiet);
+  const test::TemporaryFolder folder;
+  generate_store(folder / "store", {.nodes = 300}, StagedDirectory::Existing::kRefuse);
+  Dataset data = Store(folder / "store").dataset();
+  std::vector<int32_t> labels(data.num_nodes());
+  for (NodeId v = 0; v < data.num_nodes(); ++v) labels[v] = data.role(v) == Role::kTrain ? -1 : 0;
+  data.labels = Labels::single(std::move(labels), 3);
+  write_store(folder / "unlabelled", data, StagedDirectory::Existing::kRefuse);
+  const Store store(folder / "unlabelled");
+  RunOptions options;
+  options.method.method = Method::kCluster;
+  for (uint32_t i = 0; i <= std::size(test::kOtherMethods); ++i) {
+    const std::string message = test::message_of<Error>(
+        [&] { Trainer(store, options, RunDirectory::create(folder / fmt::format("run-{}", i), "test")); });
+    EXPECT_NE(message.find("none of its training nodes has a known label"), std::string::npos) << message;
+    if (i < std::size(test::kOtherMethods)) options.method.method = test::kOtherMethods[i];
+  }
+  log::set_level(log::Level::kNormal);
+}
+
+// Whichever way it is evaluated, a model is scored with the matrix that it was trained with.
+TEST(FirstLayerOfTheBatch, IsEvaluatedWithTheMatrixItIsTrainedWith) {
+  log::set_level(log::Level::kQuiet);
+  const test::TemporaryFolder folder;
+  GenerateOptions generate;
+  generate.nodes = 300;
+  generate_store(folder / "store", generate, StagedDirectory::Existing::kRefuse);
+  const Store store(folder / "store");
+  RunOptions options;
+  options.model.hidden = 8;
+  options.model.dropout = 0;
+  options.model.normalisation = NormalisationKind::kSymmetric;
+  options.model.input_normalisation = NormalisationKind::kMean;
+  options.method.method = Method::kFullBatch;
+  options.method.first_layer = FirstLayer::kBatch;
+  options.partition.transductive = true;
+  options.train.epochs = 1;
+  options.train.learning_rate = 0;
+  for (const bool standardise : {false, true}) {
+    options.train.standardise = standardise;
+    const fs::path run = folder / fmt::format("run-{}", standardise);
+    Trainer trainer(store, options, RunDirectory::create(run, "test"));
+    const TrainingSummary summary = trainer.run();
+    const double trained = read_metrics(run / "metrics.jsonl").at(0).at("loss");
+    EXPECT_NEAR(summary.evaluation->train.scores().loss, trained, 1e-5 * trained);
+    Predictor predictor(run);
+    EXPECT_NEAR(predictor.evaluate({}).train.scores().loss, trained, 1e-5 * trained);
+    const EvaluationOptions one_block{.kind = EvaluationKind::kBlocks, .blocks = 1};
+    EXPECT_NEAR(predictor.evaluate(one_block).train.scores().loss, trained, 1e-5 * trained);
+    // A·X of the training graph, which no batch reads, takes no memory.
+    EXPECT_EQ(summary.features_bytes, trainer.layout().data.features.stored_bytes());
+  }
+  log::set_level(log::Level::kNormal);
 }
 
 class HistoryTest : public MethodsTest {};
