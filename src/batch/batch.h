@@ -65,9 +65,19 @@ struct Batch {
   }
   uint64_t num_links(uint32_t layers) const {
     uint64_t total = 0;
-    for (uint32_t l = input_block != nullptr ? 1 : 2; l <= layers; ++l) total += block(l).forward.num_entries();
+    for (uint32_t l = lowest_aggregating(); l <= layers; ++l) {
+      total += block(l).forward.num_entries();
+      if (const Remainder* rest = remainder(l)) total += rest->of_history.num_entries();
+    }
     return total;
   }
+  // The rows that those links could take embeddings from: of the layers below theirs.
+  uint64_t num_sources(uint32_t layers) const {
+    uint64_t total = 0;
+    for (uint32_t l = lowest_aggregating(); l <= layers; ++l) total += block(l).forward.columns;
+    return total;
+  }
+  uint32_t lowest_aggregating() const { return input_block != nullptr ? 1 : 2; }
   // The layout's rows that a layer's rows are. 0: the input.
   std::span<const NodeId> nodes_of_layer(uint32_t layer) const {
     return layer == 0 ? inputs : inputs.first(rows_of_layer(layer));

@@ -116,10 +116,11 @@ void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) c
                summary.stopped_early ? " (stopped early)" : "", 100 * summary.evaluation->validation.scores().micro_f1);
   fmt::print("Time   {} an epoch, {} in all\n", format_seconds(summary.train_seconds / std::max(1u, summary.epochs)),
              format_seconds(summary.total_seconds));
-  fmt::print("Memory {} at most; graph {}, features {}, model {}, history {}, a step's workspace {}\n",
-             format_bytes(summary.peak_memory), format_bytes(summary.graph_bytes), format_bytes(summary.features_bytes),
-             format_bytes(summary.model_bytes), format_bytes(summary.history_bytes),
-             format_bytes(summary.workspace_bytes));
+  fmt::print(
+      "Memory {} at most, {} while training; graph {}, features {}, model {}, history {}, a step's workspace {}\n",
+      format_bytes(summary.peak_memory), format_bytes(summary.training_peak), format_bytes(summary.graph_bytes),
+      format_bytes(summary.features_bytes), format_bytes(summary.model_bytes), format_bytes(summary.history_bytes),
+      format_bytes(summary.workspace_bytes));
   fmt::print("Work   {} embeddings an epoch, each used {:.1f} times; {} an epoch to prepare batches, beside it\n",
              format_count(summary.work.embeddings / std::max(1u, summary.epochs)), summary.work.utilisation(),
              format_seconds(summary.work.preparing_seconds / std::max(1u, summary.epochs)));

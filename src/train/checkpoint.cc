@@ -9,7 +9,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelShape, input_columns, sparse_input, num_
 
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr const char* kMetadataKey = "clustergcn";
 
 std::vector<uint64_t> shape_of(const Parameter& parameter) {
@@ -58,7 +58,8 @@ SavedModel load_model(const fs::path& file) {
   try {
     const nlohmann::json description = nlohmann::json::parse(tensors.metadata(kMetadataKey));
     if (const int version = description.at("version"); version != kVersion)
-      throw Error(fmt::format("is of version {}, this program reads version {}", version, kVersion), file.string());
+      throw Error(fmt::format("is of version {}, this program reads version {}", version, kVersion), file.string(),
+                  "train anew, with another --run, or use the program that wrote it");
     OptionList list;
     saved.options.list_options(list);
     list.from_json(description.at("options"), file.string());

@@ -23,20 +23,20 @@ namespace cgcn {
 // What steps had to do: the neighbourhood expansion as numbers.
 struct Work {
   uint64_t embeddings = 0;       // rows computed, all layers together
-  uint64_t links = 0;            // that embeddings were passed along
+  uint64_t links = 0;            // that embeddings were passed along, those from a history included
+  uint64_t sources = 0;          // rows of the layers that the links start from
   double preparing_seconds = 0;  // making the batches, on a thread of its own
 
   void add(const Work& other) {
     embeddings += other.embeddings;
     links += other.links;
+    sources += other.sources;
     preparing_seconds += other.preparing_seconds;
   }
-  // How often an embedding was used.
-  double utilisation() const {
-    return embeddings > 0 ? static_cast<double>(links) / static_cast<double>(embeddings) : 0;
-  }
+  // How often an embedding was used by the layer above. Logits, which no layer uses, do not count.
+  double utilisation() const { return sources > 0 ? static_cast<double>(links) / static_cast<double>(sources) : 0; }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Work, embeddings, links, preparing_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Work, embeddings, links, sources, preparing_seconds)
 
 // Where training stands. Written and read as JSON, whose numbers keep every bit.
 struct TrainingState {
@@ -45,13 +45,17 @@ struct TrainingState {
   double loss_sum = 0;            // of this epoch's steps so far, each weighted by its labelled nodes
   uint64_t labelled = 0;
   double epoch_seconds = 0, train_seconds = 0, total_seconds = 0;
+  double epoch_waited = 0;                             // of epoch_seconds: for batches
+  std::vector<std::pair<std::string, double>> stages;  // seconds of what is not an epoch, of all sessions
+  uint64_t training_peak = 0;                          // bytes resident before the first evaluation, at most
   double best_score = -1, best_loss = 0;
   uint32_t best_epoch = 0;  // counted from 1; 0: none yet
   uint32_t since_best = 0;  // validations since then
   Work epoch_work, work;    // of this epoch so far, and of those that are done
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, labelled, epoch_seconds, train_seconds,
-                                   total_seconds, best_score, best_loss, best_epoch, since_best, epoch_work, work)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, labelled, epoch_seconds, epoch_waited,
+                                   stages, training_peak, train_seconds, total_seconds, best_score, best_loss,
+                                   best_epoch, since_best, epoch_work, work)
 
 // What a model was trained on.
 struct TrainedOn {

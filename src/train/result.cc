@@ -50,6 +50,7 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
           {"utilisation", summary.work.utilisation()},
           {"preparing_seconds_per_epoch", summary.work.preparing_seconds / epochs},
           {"peak_memory_bytes", summary.peak_memory},
+          {"training_peak_bytes", summary.training_peak},
           {"graph_bytes", summary.graph_bytes},
           {"features_bytes", summary.features_bytes},
           {"history_bytes", summary.history_bytes},

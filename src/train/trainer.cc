@@ -177,6 +177,7 @@ void Trainer::resume_from_checkpoint() {
   load_optimiser(run_.path() / saved.optimiser_file, model_, adam_, history());
   state_ = saved.state;
   seconds_before_ = state_.total_seconds;
+  for (const auto& [stage, seconds] : state_.stages) stages_.add(stage, seconds);
   run_.drop_metrics_from(state_.epoch + 1);
 }
 
@@ -186,6 +187,7 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
     const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;
     Progress progress("Training", uint64_t{epochs} * batches, "steps");
     progress.start_at(done);
+    begin_measuring();
     BatchQueue queue(*batches_, state_.epoch, epochs, state_.batch, kBatchesAhead);
     while (state_.epoch < epochs && !out_of_patience()) {
       run_steps(queue, progress);
@@ -209,7 +211,7 @@ void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
   while (state_.batch < batches_->batches_per_epoch()) {
     const Timer timer;
     const Batch& batch = queue.next();
-    waited_ += timer.seconds();
+    state_.epoch_waited += timer.seconds();
     take_step(batch, learning_rate);
     state_.epoch_seconds += timer.seconds();
     progress.advance();
@@ -233,7 +235,8 @@ void Trainer::take_step(const Batch& batch, double learning_rate) {
   state_.loss_sum += result.loss * result.labelled;
   state_.labelled += result.labelled;
   const uint32_t layers = model_.num_layers();
-  state_.epoch_work.add({batch.num_embeddings(layers), batch.num_links(layers), batch.seconds});
+  state_.epoch_work.add(
+      {batch.num_embeddings(layers), batch.num_links(layers), batch.num_sources(layers), batch.seconds});
   ++state_.batch;
   ++state_.step;
 }
@@ -258,7 +261,7 @@ EpochRecord Trainer::end_epoch() {
   record.loss = state_.labelled > 0 ? state_.loss_sum / static_cast<double>(state_.labelled) : 0;
   record.learning_rate = options_.train.learning_rate_at(state_.epoch);
   record.seconds = state_.epoch_seconds;
-  record.batch_seconds = std::exchange(waited_, 0);
+  record.batch_seconds = state_.epoch_waited;
   record.work = state_.epoch_work;
   const uint32_t interval = options_.train.evaluation_interval(data_.num_nodes(), layout_.data.num_nodes());
   const bool due = record.epoch % interval == 0 || record.epoch == options_.train.epochs;
@@ -273,11 +276,13 @@ EpochRecord Trainer::end_epoch() {
     keep_if_best(*record.validation);
   }
   record.memory = memory_figures();
+  record.memory.peak_rss = peak_memory();
   run_.append_metrics(to_record(record));
   ++state_.epoch;
   state_.batch = 0;
   state_.loss_sum = 0;
   state_.labelled = 0;
+  state_.epoch_waited = 0;
   state_.train_seconds += std::exchange(state_.epoch_seconds, 0);
   state_.work.add(std::exchange(state_.epoch_work, {}));
   if (options_.train.checkpoint_seconds == 0) save();
@@ -301,7 +306,20 @@ void Trainer::keep_if_best(const Scores& validation) {
   std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
 }
 
+// The peak counts anew from here, so that the steps are measured apart from the partition and A·X.
+void Trainer::begin_measuring() {
+  peak_before_ = memory_figures().peak_rss;
+  reset_peak_rss();
+  measures_training_ = true;
+}
+
+void Trainer::measure_training() {
+  if (measures_training_) state_.training_peak = std::max(state_.training_peak, memory_figures().peak_rss);
+}
+
 Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
+  measure_training();
+  measures_training_ = false;
   if (kind == EvaluationKind::kBlocks) {
     if (!blocks_) blocks_.emplace(store_, options_, scaling_, options_.train.evaluation.blocks);
     return blocks_->evaluate(model_);
@@ -318,6 +336,8 @@ void Trainer::save_best() {
 void Trainer::save() {
   const Timer timer;
   state_.total_seconds = seconds_before_ + session_.seconds();
+  state_.stages = stages_.stages();
+  measure_training();
   save_best();
   const std::string optimiser = fmt::format("optimiser-{}.safetensors", state_.step);
   save_optimiser(run_.path() / optimiser, model_, adam_, history());
@@ -359,7 +379,8 @@ TrainingSummary Trainer::summarise() {
   summary.history_bytes = history_ ? history_->bytes() : 0;
   summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + adam_.bytes();
   summary.workspace_bytes = model_.workspace_bytes();
-  summary.peak_memory = memory_figures().peak_rss;
+  summary.peak_memory = peak_memory();
+  summary.training_peak = state_.training_peak;
   summary.stages = all_stages(summary.total_seconds);
   write_file_atomically(run_.result_file(), to_text(describe_result(summary, data_)) + "\n");
   return summary;

@@ -5,6 +5,7 @@
 // at which checkpoints are taken, nor stopping and resuming changes a bit of the weights.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -49,6 +50,7 @@ struct TrainingSummary {
   uint64_t model_bytes = 0;              // weights, gradients, Adam's moments
   uint64_t workspace_bytes = 0;          // of one step
   uint64_t peak_memory = 0;              // of the whole process, mapped files included
+  uint64_t training_peak = 0;            // of its steps until the first evaluation, likewise
   StageTimes stages;                     // where the time went
 };
 
@@ -80,6 +82,9 @@ class Trainer {
   Evaluation evaluate_exactly_in_budget(bool show_progress);
   void plan_memory();
   void release_pages() const;
+  void begin_measuring();
+  void measure_training();
+  uint64_t peak_memory() const { return std::max(peak_before_, memory_figures().peak_rss); }
   void save_best();
   void save();
   [[noreturn]] void stop_interrupted();
@@ -92,7 +97,7 @@ class Trainer {
   RunDirectory run_;
   Dataset data_;
   Timer session_;
-  StageTimes stages_;  // of this session, but for the epochs, whose times are in metrics.jsonl
+  StageTimes stages_;  // of all sessions, but for the epochs, whose times are in metrics.jsonl
   ClusterLayout layout_;
   TrainedOn trained_on_;
   ColumnScaling scaling_;
@@ -109,8 +114,9 @@ class Trainer {
   Buffer<float> best_values_;  // not yet in best.safetensors; empty: it is up to date
   TrainingState best_state_;
   Timer since_save_;
-  double seconds_before_ = 0;  // of earlier sessions
-  double waited_ = 0;          // for this epoch's batches
+  double seconds_before_ = 0;       // of earlier sessions
+  uint64_t peak_before_ = 0;        // of memory, until training began
+  bool measures_training_ = false;  // no evaluation has taken memory yet
 };
 
 }  // namespace cgcn

@@ -222,15 +222,21 @@ TEST_P(Methods, BatchesOfRandomGraphsAreWhole) {
       EXPECT_EQ(std::set<NodeId>(batch.inputs.begin(), batch.inputs.end()).size(), batch.inputs.size());
       for (const uint32_t r : batch.loss_rows) seen.insert(batch.inputs[r]);
       EXPECT_EQ(batch.num_outputs, batch.rows_of_layer(layers));
+      uint64_t links = 0, sources = 0;
       for (uint32_t layer = 2; layer <= layers; ++layer) {
         const Block& block = batch.block(layer);
         EXPECT_EQ(block.forward.columns, batch.rows_of_layer(layer - 1));
         EXPECT_LE(block.forward.rows, block.forward.columns);
         expect_transposed(block);
+        links += block.forward.offsets[block.forward.rows];
+        if (!batch.remainders.empty()) links += batch.remainders[layer - 2].of_history.num_entries();
+        sources += batch.rows_of_layer(layer - 1);
         for (uint32_t i = 0; i < block.forward.rows; ++i)
           for (uint64_t e = block.forward.offsets[i]; e < block.forward.offsets[i + 1]; ++e)
             EXPECT_NE(exact[batch.inputs[i]][batch.inputs[block.forward.column_indices[e]]], 0);
       }
+      EXPECT_EQ(batch.num_links(layers), links);
+      EXPECT_EQ(batch.num_sources(layers), sources);
     }
     EXPECT_EQ(seen, expected);
     if (HasFailure()) return;

@@ -108,6 +108,69 @@ TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
   }
 }
 
+// Times and memory of a run that was stopped are those of all its sessions.
+TEST_F(TrainerTest, FiguresGoOnAfterAStop) {
+  options_.model.layers = 2;
+  const Store store(make_store());
+  const auto touched = [] { return Buffer<char>(size_t{128} << 20, 1); };
+  const fs::path run = folder_ / "run";
+  {
+    const Buffer<char> held = touched();
+    Trainer trainer(store, options_, RunDirectory::create(run, "test"));
+    request_interrupt();
+    EXPECT_THROW(trainer.run(), Interrupted);
+    clear_interrupt();
+  }
+  const TrainingState stopped = load_model(last_checkpoint(run)).state;
+  EXPECT_GT(stopped.epoch_waited, 0);
+  EXPECT_GT(stopped.training_peak, size_t{128} << 20);
+  ASSERT_FALSE(stopped.stages.empty());
+  Buffer<char> after;
+  const TrainingSummary summary =
+      Trainer(store, options_, RunDirectory::reopen(run)).run([&](const EpochRecord& record) {
+        if (record.epoch == 1) {
+          EXPECT_GT(record.batch_seconds, stopped.epoch_waited);
+          after = Buffer<char>(size_t{512} << 20, 1);
+        }
+      });
+  EXPECT_EQ(summary.training_peak, stopped.training_peak);
+  EXPECT_GT(summary.peak_memory, summary.training_peak + (size_t{256} << 20));
+  EXPECT_EQ(summary.stages.stages().front().first, stopped.stages.front().first);
+  EXPECT_GT(summary.stages.stages().front().second, stopped.stages.front().second);
+}
+
+TEST_F(TrainerTest, MemoryBeforeTheFirstStepIsNotTrainings) {
+  const Store store(make_store());
+  { const Buffer<char> given_back(size_t{512} << 20, 1); }
+  if (memory_figures().peak_rss < size_t{512} << 20) GTEST_SKIP() << "the kernel does not tell the peak";
+  const TrainingSummary summary = train(store.path(), "run");
+  EXPECT_GT(summary.training_peak, 0u);
+  EXPECT_LT(summary.training_peak + (size_t{256} << 20), summary.peak_memory);
+}
+
+// An embedding of the whole graph is used once for each link of its node.
+TEST_F(TrainerTest, UtilisationIsLinksAnEmbedding) {
+  options_.method.method = Method::kFullBatch;
+  const Store store(make_store());
+  Trainer trainer(store, options_, RunDirectory::create(folder_ / "run", "test"));
+  const CsrGraph& graph = trainer.layout().data.graph;
+  EXPECT_DOUBLE_EQ(trainer.run().work.utilisation(),
+                   static_cast<double>(graph.num_entries()) / static_cast<double>(graph.num_nodes()));
+}
+
+TEST_F(TrainerTest, CheckpointsOfAnotherVersionAreRefusedWithIt) {
+  train(make_store(), "run");
+  const fs::path file = last_checkpoint(folder_ / "run");
+  std::string bytes = read_text_file(file);
+  const std::string version = "\\\"version\\\":";  // JSON within JSON
+  const size_t at = bytes.find(version);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + version.size()] = '2';
+  std::ofstream(file, std::ios::binary) << bytes;
+  EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }),
+              testing::HasSubstr("is of version 2, this program reads version 3"));
+}
+
 // The features turn into NaN on disk after the second epoch, which the run sees through its mapping.
 TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   options_.train.epochs = 5;
