@@ -29,7 +29,7 @@ void ImportanceSampler::draw_weights(const LayerDraw& draw, SamplerScratch& scra
   scratch.places.clear();
   scratch.words.resize(size_t{2} * nodes_per_layer_);
   kernels::draw_words({draw.seed, Purpose::kSample, draw.epoch, draw.index, draw.layer}, scratch.words);
-  for (uint32_t i = 0; i < nodes_per_layer_; ++i) {
+  for (size_t i = 0; i < nodes_per_layer_; ++i) {
     const uint64_t word = scratch.words[2 * i] | (uint64_t{scratch.words[2 * i + 1]} << 32);
     const double at = static_cast<double>(word >> 11) * 0x1p-53;
     const auto above = std::upper_bound(cumulative_.begin(), cumulative_.end(), at);

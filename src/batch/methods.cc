@@ -8,6 +8,8 @@
 namespace cgcn {
 namespace {
 
+constexpr uint32_t kMostSampled = 1'000'000;  // what is drawn for a batch lies in memory
+
 // "10,25". Throws std::invalid_argument.
 std::vector<uint32_t> parse_fanouts(const std::string& text) {
   std::vector<uint32_t> numbers;
@@ -17,6 +19,7 @@ std::vector<uint32_t> parse_fanouts(const std::string& text) {
     const auto [after, problem] = std::from_chars(at, end, number);
     if (problem != std::errc() || (after != end && *after != ','))
       throw std::invalid_argument("is auto, or whole numbers with commas between, such as 10,25");
+    if (number > kMostSampled) throw std::invalid_argument("has a number above 1000000; 0 takes all neighbours");
     numbers.push_back(number);
     if (after == end) return numbers;
     at = after + 1;
@@ -79,7 +82,7 @@ void MethodOptions::list_options(OptionList& list) {
       .shape([](const std::string& text) {
         if (text != "auto") parse_fanouts(text);
       });
-  list.add("layer-nodes", &layer_nodes, "fastgcn: nodes sampled for a layer; 0: all").range(0, 4e9);
+  list.add("layer-nodes", &layer_nodes, "fastgcn: nodes sampled for a layer; 0: all").range(0, kMostSampled);
   list.add_choice("importance", &importance, {{"squared", Importance::kSquared}, {"norm", Importance::kNorm}},
                   "fastgcn: a node is drawn by its column's squared norm, or by the norm as in the released code");
   list.add_choice("control-variate", &control, {{"cv", ControlVariate::kCv}, {"cvd", ControlVariate::kCvd}},

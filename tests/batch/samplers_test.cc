@@ -311,8 +311,9 @@ TEST(MethodOptions, FanoutsAreNumbersWithCommas) {
   EXPECT_EQ(options.fanouts(), (std::vector<uint32_t>{10, 25}));
   list.set("fanout", "5,0,7", "");
   EXPECT_EQ(options.fanouts(), (std::vector<uint32_t>{5, 0, 7}));
-  for (const char* wrong : {"", "5,", ",5", "five", "5 6", "-1", "5;6"})
+  for (const char* wrong : {"", "5,", ",5", "five", "5 6", "-1", "5;6", "1000001", "5,4000000000"})
     EXPECT_THROW(list.set("fanout", wrong, ""), Error) << wrong;
+  EXPECT_THROW(list.set("layer-nodes", "1000001", ""), Error);
 }
 
 }  // namespace
