@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "common/error.h"
@@ -37,6 +38,21 @@ void RunOptions::list_options(OptionList& list) {
   train.list_options(list);
   adam.list_options(list);
   memory.list_options(list);
+}
+
+bool RunOptions::uses(const Option& option) const {
+  const std::string& name = option.name();
+  const auto is_one_of = [&](std::initializer_list<Method> methods) {
+    return std::find(methods.begin(), methods.end(), method.method) != methods.end();
+  };
+  if ((option.group() == "Partition" && name != "transductive") || name == "per-batch" || name == "draw")
+    return method.uses_clusters();
+  if (name == "batch-nodes") return is_one_of({Method::kSgd, Method::kGraphSage, Method::kFastGcn, Method::kVrGcn});
+  if (name == "fanout") return is_one_of({Method::kGraphSage, Method::kVrGcn});
+  if (name == "layer-nodes" || name == "importance") return is_one_of({Method::kFastGcn});
+  if (name == "control-variate") return is_one_of({Method::kVrGcn});
+  if (name == "input-normalisation") return !batch_aggregates_input();
+  return true;
 }
 
 void read_toml(const fs::path& file, OptionList& options) {

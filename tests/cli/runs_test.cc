@@ -100,6 +100,21 @@ TEST_F(Runs, AChangedPartitionIsRefusedByName) {
               AllOf(HasSubstr("clusters.txt"), HasSubstr("4 clusters, not the 3")));
 }
 
+TEST_F(Runs, OptionsOfOtherMethodsAreNamed) {
+  generate("g");
+  const Outcome outcome =
+      run({"train", "g", "--run", "r", "--hidden", "8", "--epochs", "1", "--method", "sgd", "--fanout", "3", "--parts",
+           "7", "--draw", "independent", "--batch-nodes", "99", "--transductive"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const size_t at = outcome.errors.find("without effect");
+  ASSERT_NE(at, std::string::npos) << outcome.errors;
+  const std::string note = outcome.errors.substr(at, outcome.errors.find('\n', at) - at);
+  EXPECT_THAT(note, AllOf(HasSubstr("--fanout 3"), HasSubstr("--parts 7"), HasSubstr("--draw independent")));
+  EXPECT_THAT(note, testing::Not(testing::AnyOf(HasSubstr("--batch-nodes"), HasSubstr("--transductive"))));
+  EXPECT_THAT(run({"train", "g", "--run", "c", "--hidden", "8", "--epochs", "1", "--parts", "7"}).errors,
+              testing::Not(HasSubstr("without effect")));
+}
+
 TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointGoesOn) {
   generate("g");
   ASSERT_EQ(run(train("g", "r")).exit_code, 0);
