@@ -214,9 +214,9 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
   if (rows_normalised) {
     path += "-rows";
     key["rows"] = "normalised";
-    data.features = data.features.with_normalised_rows();
   }
   if (auto found = find_product(path, key, data.features)) return *std::move(found);
+  if (rows_normalised) data.features = data.features.with_normalised_rows();  // a copy of X: only where it is needed
   StoreWriter writer(path, StagedDirectory::Existing::kReplace);
   Aggregator(files, data, normalisation, memory, writer).write();
   writer.write_array("adjacency_offsets",
