@@ -107,6 +107,7 @@ class RowBuilder {
     for (const Row& row : rows_) counted += uint64_t{row.given} + row.reverse;
     if (counted != total_) fail_too_many();
     at_once_ = options_.entries_at_once > 0 ? options_.entries_at_once : std::max(kLeastAtOnce, total_ / 6);
+    at_once_ = std::min<uint64_t>(at_once_, UINT32_MAX);  // places in a range are 32-bit
     if (options_.memory != UINT64_MAX) at_once_ = std::min(at_once_, fitting_entries());
   }
 
