@@ -18,8 +18,8 @@ class InputReader::Storage final : public BatchStorage {
   BatchArrays arrays;
 };
 
-InputReader::InputReader(std::unique_ptr<BatchSource> batches, std::optional<FeatureReader> x, FeatureReader aggregated,
-                         Labels labels)
+InputReader::InputReader(std::unique_ptr<BatchSource> batches, std::optional<FeatureReader> x,
+                         std::optional<FeatureReader> aggregated, Labels labels)
     : batches_(std::move(batches)), x_(std::move(x)), aggregated_(std::move(aggregated)), labels_(std::move(labels)) {
   CGCN_CHECK(!batches_->has_remainders());  // a history is kept by the layout's rows, which are lost here
 }
@@ -36,7 +36,7 @@ void InputReader::prepare(uint32_t epoch, uint32_t index, BatchStorage& storage_
   Batch& batch = storage.batch = storage.inner->batch;
   const std::span<const NodeId> ids = batch.inputs;
   if (x_) x_->read(ids, storage.x);
-  aggregated_.read(ids, storage.aggregated);
+  if (aggregated_) aggregated_->read(ids, storage.aggregated);
   const std::shared_ptr<const void> nobody;
   if (labels_.multi_label()) {
     const size_t width = Labels::row_bytes(labels_.num_classes());

@@ -13,9 +13,9 @@ namespace cgcn {
 
 class InputReader final : public BatchSource {
  public:
-  // x: none where the model does not take it.
-  InputReader(std::unique_ptr<BatchSource> batches, std::optional<FeatureReader> x, FeatureReader aggregated,
-              Labels labels);
+  // x, aggregated: none where the model does not take it.
+  InputReader(std::unique_ptr<BatchSource> batches, std::optional<FeatureReader> x,
+              std::optional<FeatureReader> aggregated, Labels labels);
 
   uint32_t batches_per_epoch() const override { return batches_->batches_per_epoch(); }
   BatchLimits limits() const override { return batches_->limits(); }
@@ -26,8 +26,7 @@ class InputReader final : public BatchSource {
  private:
   class Storage;
   std::unique_ptr<BatchSource> batches_;
-  std::optional<FeatureReader> x_;
-  FeatureReader aggregated_;
+  std::optional<FeatureReader> x_, aggregated_;
   Labels labels_;
 };
 

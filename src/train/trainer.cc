@@ -56,8 +56,8 @@ ColumnScaling choose_scaling(const RunOptions& options, const Dataset& data) {
 }
 
 // A·X only where a batch reads it.
-PreparedFeatures prepare_training(const ClusterLayout& layout, const RunOptions& options,
-                                  const ColumnScaling& scaling, uint64_t memory) {
+PreparedFeatures prepare_training(const ClusterLayout& layout, const RunOptions& options, const ColumnScaling& scaling,
+                                  uint64_t memory) {
   if (options.batch_aggregates_input()) return {scale_features(layout.data, scaling), {}};
   return prepare_features(layout, layout.data, options.first_normalisation(), scaling, memory);
 }
@@ -133,8 +133,8 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                   data_.class_names,
                   data_.features.kind() == FeatureMatrix::Kind::kIdentity},
       scaling_(choose_scaling(options, data_)),
-      training_(timed(stages_, "A·X",
-                      [&] { return prepare_training(layout_, options, scaling_, memory_left(budget_)); })),
+      training_(
+          timed(stages_, "A·X", [&] { return prepare_training(layout_, options, scaling_, memory_left(budget_)); })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),

@@ -28,8 +28,7 @@ void Trainer::plan_memory() {
   const Dataset& data = layout_.data;
   const uint64_t storages = kBatchesAhead + 1;
   const bool bounded = batches_->storage_bytes() > 0;
-  const bool takes_x =
-      options_.model.convolution == Convolution::kConcat || options_.method.first_layer == FirstLayer::kBatch;
+  const bool takes_x = options_.model.convolution == Convolution::kConcat || options_.batch_aggregates_input();
   const uint64_t rows = batches_->limits().max_nodes;
   uint64_t sparse_entries = 0;
   // X of the identity is not in a file; it is resident already, as the program is.
@@ -57,7 +56,8 @@ void Trainer::plan_memory() {
     plan.need("adjacency", link_bytes);
   const bool from_store = scaling_.empty() && !scaling_.rows;  // else X is in memory already, as standardised A·X is
   if (scaling_.rows) plan.need("A·X", training_.aggregated.stored_bytes());
-  const size_t aggregated = offer_features(plan, "A·X", training_.aggregated, from_store);
+  const bool takes_product = !options_.batch_aggregates_input();
+  const size_t aggregated = takes_product ? offer_features(plan, "A·X", training_.aggregated, from_store) : SIZE_MAX;
   const size_t x = takes_x ? offer_features(plan, "features", training_.x,
                                             from_store && layout_.files->meta().at("features").at("kind") != "identity")
                            : SIZE_MAX;
@@ -75,12 +75,13 @@ void Trainer::plan_memory() {
   if (read(links)) batches_->read_links_from_disk();
   if (!read(x) && !read(aggregated)) return;
   const fs::path product = aggregated_path(layout_, options_.first_normalisation());
-  std::optional<FeatureReader> x_rows;
+  std::optional<FeatureReader> x_rows, product_rows;
+  if (takes_product)
+    product_rows =
+        read(aggregated) ? FeatureReader(training_.aggregated, product) : FeatureReader(training_.aggregated);
   if (takes_x) x_rows = read(x) ? FeatureReader(training_.x, layout_.files->path()) : FeatureReader(training_.x);
-  batches_ = std::make_unique<InputReader>(
-      std::move(batches_), std::move(x_rows),
-      read(aggregated) ? FeatureReader(training_.aggregated, product) : FeatureReader(training_.aggregated),
-      data.labels);
+  batches_ =
+      std::make_unique<InputReader>(std::move(batches_), std::move(x_rows), std::move(product_rows), data.labels);
 }
 
 // Mapped pages, which come back from the files where they are needed again.
