@@ -21,7 +21,10 @@ struct ReproduceCommand {
     const Experiment experiment = find_experiment(name);
     options.data = data;
     options.output = output;
-    options.program = fs::read_symlink("/proc/self/exe");
+    options.program = "/proc/self/exe";  // the program that runs now, also where its file has been replaced
+    options.version = fmt::format("{} {}", fs::file_size(options.program),
+                                  fs::last_write_time(options.program).time_since_epoch().count());
+    options.threads = common.threads;
     if (!data.empty() && !fs::is_directory(data)) throw Error("is not a folder with graphs", data);
     const ExperimentResult result = run_experiment(experiment, options);
     const std::string text = to_markdown(experiment, result, options);

@@ -7,10 +7,14 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "common/error.h"
 #include "common/hash.h"
@@ -50,15 +54,28 @@ void run_program(const fs::path& program, const std::vector<std::string>& argume
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  // A group of its own: Ctrl-C reaches the child once, from here, and it saves. Twice would end it at once.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
   pid_t child = 0;
-  const int failure = ::posix_spawn(&child, program.c_str(), &actions, nullptr, pointers.data(), environ);
+  const int failure = ::posix_spawn(&child, program.c_str(), &actions, &attributes, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) throw Error("cannot be started", program.string());
+  posix_spawnattr_destroy(&attributes);
+  if (failure != 0) throw Error(fmt::format("cannot be started: {}", std::strerror(failure)), program.string());
   int status = 0;
   bool told = false;
-  while (::waitpid(child, &status, 0) < 0) {  // a signal wakes us: the child may have had it too
-    if (interrupted() && !told) ::kill(child, SIGINT);
-    told = told || interrupted();
+  for (pid_t ended = 0; ended != child;) {
+    ended = ::waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR)
+      throw Error(fmt::format("its end cannot be waited for: {}", std::strerror(errno)), program.string());
+    if (ended == child) break;
+    if (interrupted() && !told) {
+      ::kill(child, SIGINT);
+      told = true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   throw_if_interrupted();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
@@ -76,6 +93,27 @@ std::string slug(const std::string& text) {
   }
   while (!result.empty() && result.back() == '-') result.pop_back();
   return result;
+}
+
+std::string digest(const std::vector<std::string>& words) {
+  const std::string text = fmt::format("{}", fmt::join(words, "\n"));
+  return hex64(checksum(text.data(), text.size())).substr(0, 8);
+}
+
+// Names, sizes and times of a folder's files: what tells that it has changed without reading it.
+std::string folder_state(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      files.push_back(fmt::format("{} {} {}", entry.path().lexically_relative(folder).string(), entry.file_size(),
+                                  entry.last_write_time().time_since_epoch().count()));
+  std::sort(files.begin(), files.end());
+  return digest(files);
+}
+
+std::string store_content(const fs::path& store) {
+  const json meta = json::parse(read_text_file(store / "meta.json"), nullptr, false);
+  return meta.is_object() ? meta.value("content_hash", std::string()) : std::string();
 }
 
 bool is_store(const fs::path& path) { return fs::exists(path / "meta.json"); }
@@ -113,8 +151,16 @@ class Runner {
                   : shrunk ? fmt::format("{}: generated, {:g} of its size", name, experiment_.small_data)
                            : fmt::format("{}: generated, at its size", name));
     if (real && is_store(options_.data / name)) return options_.data / name;
-    std::string folder = name + (real ? "" : "-generated");
-    if (shrunk) folder += fmt::format("-{:g}", experiment_.small_data);
+    std::vector<std::string> source;
+    if (real) {
+      source = {"import", fs::canonical(options_.data / name).string(), folder_state(options_.data / name)};
+    } else {
+      source = experiment_data(name).generate;
+      source.insert(source.begin(), "generate");
+      if (shrunk) source.insert(source.end(), {"--scale", fmt::format("{:g}", experiment_.small_data)});
+      source.push_back(options_.version);
+    }
+    const std::string folder = fmt::format("{}-{}-{}", name, real ? "real" : "generated", digest(source));
     const fs::path store = options_.output / "stores" / folder;
     if (is_store(store)) return store;
     fs::create_directories(store.parent_path());
@@ -123,9 +169,7 @@ class Runner {
       words = {"import", (options_.data / name).string(), store.string()};
     } else {
       words = {"generate", store.string()};
-      const auto& generate = experiment_data(name).generate;
-      words.insert(words.end(), generate.begin(), generate.end());
-      if (shrunk) words.insert(words.end(), {"--scale", fmt::format("{:g}", experiment_.small_data)});
+      words.insert(words.end(), source.begin() + 1, source.end() - 1);
     }
     fs::path output = store;
     output += ".txt";
@@ -136,10 +180,11 @@ class Runner {
   CellResult run_cell(const Cell& cell) {
     const fs::path store = find_store(cell.data);
     std::vector<std::string> words = {experiment_.command, store.string(), "--json"};
+    if (options_.threads > 0) words.insert(words.end(), {"--threads", std::to_string(options_.threads)});
     words.insert(words.end(), cell.options.begin(), cell.options.end());
-    const std::string command = fmt::format("{}", fmt::join(words, " "));
-    const std::string name = fmt::format("{}--{}-{}", slug(cell.row), slug(cell.column),
-                                         hex64(checksum(command.data(), command.size())).substr(0, 8));
+    std::vector<std::string> key = words;  // another program, or another graph under the same name, is another cell
+    key.insert(key.end(), {options_.version, store_content(store)});
+    const std::string name = fmt::format("{}--{}-{}", slug(cell.row), slug(cell.column), digest(key));
     const fs::path kept = cell_folder() / (name + ".json");
     CellResult result{.cell = cell};
     if (experiment_.command == "train") result.run = cell_folder() / (name + ".run");
@@ -263,6 +308,9 @@ std::string to_markdown(const Experiment& experiment, const ExperimentResult& re
     }
     text += "\n";
   }
+  text += "\nThe cells' commands, from the first row on:\n\n";
+  for (const CellResult& cell : result.cells)
+    text += fmt::format("    {} {} {}\n", experiment.command, cell.cell.data, fmt::join(cell.cell.options, " "));
   return text;
 }
 

@@ -13,9 +13,11 @@ namespace cgcn {
 
 struct ReproduceOptions {
   ReproduceScale scale = ReproduceScale::kSmall;
-  fs::path data;     // folder with real graphs, by name; empty: none
-  fs::path output;   // results, runs and generated graphs
-  fs::path program;  // clustergcn itself
+  fs::path data = {};     // folder with real graphs, by name; empty: none
+  fs::path output = {};   // results, runs and generated graphs
+  fs::path program = {};  // clustergcn itself
+  std::string version = {};
+  uint32_t threads = 0;  // of each cell; 0: all
 };
 
 // The figures of a cell; NaN where the output has none.
