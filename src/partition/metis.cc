@@ -126,7 +126,7 @@ void check_metis_size(uint64_t nodes, uint64_t entries) {
 }
 
 uint64_t estimate_metis_memory(const MetisGraph& graph) {
-  constexpr uint64_t kPerNode = 100, kPerEntry = 20;  // as measured on graphs of 25 to 100 links a node
+  constexpr uint64_t kPerNode = 100, kPerEntry = 20;  // as measured on a graph of 50 links a node
   return kPerNode * static_cast<uint64_t>(graph.num_nodes()) + kPerEntry * graph.targets.size();
 }
 

@@ -99,7 +99,7 @@ std::string LiveServer::address() const { return fmt::format("http://127.0.0.1:{
 void LiveServer::finish() {
   if (now() - last_request_ < 4) {
     const uint64_t seen = data_requests_;
-    for (int tenths = 0; tenths < 20 && data_requests_ == seen; ++tenths)
+    for (int tenths = 0; tenths < 30 && data_requests_ == seen; ++tenths)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   stop();
@@ -199,7 +199,10 @@ std::string LiveServer::answer(const std::string& request, bool& for_data) {
     return refusal("403 Forbidden");
   if (request.compare(0, method_end, "GET") != 0) return refusal("405 Method Not Allowed", "Allow: GET\r\n");
   const std::string path = request.substr(method_end + 1, path_end - method_end - 1);
-  if (path == "/") return content_of(content_.page, "text/html");
+  if (path == "/") {
+    last_request_ = now();  // a page that has just been opened will ask for data
+    return content_of(content_.page, "text/html");
+  }
   if (path != "/data.json") return refusal("404 Not Found");
   for_data = true;
   // Read anew a few times a second at most, however often it is asked for.

@@ -57,8 +57,8 @@ std::string Predictor::class_name(uint32_t label) const {
 
 const PreparedFeatures& Predictor::features() {
   if (!features_)
-    features_ = prepare_features(store_, data_, saved_.options.first_normalisation(), saved_.scaling,
-                                 memory_left(memory_));
+    features_ =
+        prepare_features(store_, data_, saved_.options.first_normalisation(), saved_.scaling, memory_left(memory_));
   return *features_;
 }
 
