@@ -133,7 +133,7 @@ TEST_F(TrainerTest, FiguresGoOnAfterAStop) {
           after = Buffer<char>(size_t{512} << 20, 1);
         }
       });
-  EXPECT_EQ(summary.training_peak, stopped.training_peak);
+  EXPECT_GE(summary.training_peak, stopped.training_peak);  // the largest of the sessions
   EXPECT_GT(summary.peak_memory, summary.training_peak + (size_t{256} << 20));
   EXPECT_EQ(summary.stages.stages().front().first, stopped.stages.front().first);
   EXPECT_GT(summary.stages.stages().front().second, stopped.stages.front().second);
