@@ -97,7 +97,8 @@ std::vector<uint32_t> MethodOptions::fanouts() const {
 }
 
 PartitionOptions MethodOptions::partition(const PartitionOptions& asked) const {
-  if (uses_clusters()) return asked;
+  const PartitionOptions settled = asked.settled();  // a mistake is one, also where no clusters are used
+  if (uses_clusters()) return settled;
   PartitionOptions one;
   one.parts = 1;
   one.transductive = asked.transductive;

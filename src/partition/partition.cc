@@ -55,18 +55,6 @@ json describe_source(const Store& store) {
   return source;
 }
 
-void check_options(const PartitionOptions& options) {
-  if (options.method == PartitionMethod::kFile && options.from.empty())
-    throw Error("needs the file with the clusters", "--partitioner file", "--from FILE");
-  if (options.method != PartitionMethod::kFile && !options.from.empty())
-    throw Error("takes the clusters from a file, which is --partitioner file", "--from");
-  if (options.method == PartitionMethod::kMetisRecursive && options.objective == PartitionObjective::kVolume)
-    throw Error("is not something that METIS's recursive method can minimise", "--objective volume",
-                "--partitioner metis");
-  if (options.name.find('/') != std::string::npos || options.name.starts_with('.'))
-    throw Error("is a plain name, without '/' and not beginning with a dot", "--partition-name");
-}
-
 // The one that is there, or an Error that says why it is not the one meant.
 Store open_existing(const fs::path& path, const json& description, const json& source, const Store& store) {
   const std::string where = path.string();
@@ -148,15 +136,28 @@ void PartitionOptions::take_memory(uint64_t budget, const Store& store) {
   metis_memory = left;
 }
 
+PartitionOptions PartitionOptions::settled() const {
+  PartitionOptions options = *this;
+  if (!from.empty() && method == PartitionMethod::kMetis) options.method = PartitionMethod::kFile;
+  if (options.method == PartitionMethod::kFile && from.empty())
+    throw Error("needs the file with the clusters", "--partitioner file", "--from FILE");
+  if (options.method != PartitionMethod::kFile && !from.empty())
+    throw Error("takes the clusters from a file, which is --partitioner file", "--from");
+  if (method == PartitionMethod::kMetisRecursive && objective == PartitionObjective::kVolume)
+    throw Error("is not something that METIS's recursive method can minimise", "--objective volume",
+                "--partitioner metis");
+  if (name.find('/') != std::string::npos || name.starts_with('.'))
+    throw Error("is a plain name, without '/' and not beginning with a dot", "--partition-name");
+  return options;
+}
+
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch) {
   std::iota(clusters.begin(), clusters.end(), 0u);
   Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);
 }
 
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages) {
-  PartitionOptions options = given;
-  if (!options.from.empty() && options.method == PartitionMethod::kMetis) options.method = PartitionMethod::kFile;
-  check_options(options);
+  const PartitionOptions options = given.settled();
   Stages unheard;
   if (stages == nullptr) stages = &unheard;
   PartitionResult result;

@@ -42,6 +42,8 @@ struct PartitionOptions {
   uint64_t metis_memory = UINT64_MAX;  // refused where METIS would take more
 
   void list_options(OptionList& list);
+  // Checked, with what one option says of another: a file to read from means that file. Error where they contradict.
+  PartitionOptions settled() const;
   // Within a budget for the whole process. Error where the tables of a layout do not fit.
   void take_memory(uint64_t budget, const Store& store);
 };

@@ -19,6 +19,7 @@
 #include "common/error.h"
 #include "common/hash.h"
 #include "common/interrupt.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/progress.h"
 
@@ -112,7 +113,7 @@ std::string folder_state(const fs::path& folder) {
 }
 
 std::string store_content(const fs::path& store) {
-  const json meta = json::parse(read_text_file(store / "meta.json"), nullptr, false);
+  const json meta = parse_json(read_text_file(store / "meta.json"));
   return meta.is_object() ? meta.value("content_hash", std::string()) : std::string();
 }
 
@@ -194,7 +195,7 @@ class Runner {
       run_program(options_.program, words, output);
       fs::rename(output, kept);
     }
-    json document = json::parse(read_text_file(kept), nullptr, /*allow_exceptions=*/false);
+    json document = parse_json(read_text_file(kept));
     if (document.is_discarded())
       throw Error("does not hold what the command prints", kept.string(), "remove the file and run again");
     if (!result.run.empty()) add_curve(result.run, document);
@@ -218,7 +219,7 @@ class Runner {
     std::ifstream file(run / "metrics.jsonl");
     std::vector<double> scores;
     for (std::string line; std::getline(file, line);) {
-      const json record = json::parse(line, nullptr, false);
+      const json record = parse_json(line);
       const double score = record.is_discarded() ? NAN : read_figure(record, "validation.micro_f1");
       scores.push_back(std::isnan(score) && !scores.empty() ? scores.back() : score);
     }

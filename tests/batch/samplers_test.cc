@@ -316,5 +316,15 @@ TEST(MethodOptions, FanoutsAreNumbersWithCommas) {
   EXPECT_THROW(list.set("layer-nodes", "1000001", ""), Error);
 }
 
+TEST(MethodsWithoutClusters, AWrongPartitionIsRefusedAsEverywhere) {
+  PartitionOptions asked;
+  asked.method = PartitionMethod::kFile;  // without a file
+  for (const Method method : {Method::kCluster, Method::kSgd}) {
+    MethodOptions options;
+    options.method = method;
+    EXPECT_NE(test::message_of<Error>([&] { options.partition(asked); }).find("--from FILE"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cgcn
