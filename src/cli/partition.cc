@@ -48,10 +48,16 @@ struct PartitionCommand {
     const Store opened(store);
     stages.end();
     partition.take_memory(budget, opened);
-    const PartitionResult result = ensure_partition(opened, partition, &stages);
-    if (first_layer != FirstLayer::kNone) {
-      const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
-                                                                        : NormalisationKind::kMean};
+    const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
+                                                                      : NormalisationKind::kMean};
+    const bool aggregates = first_layer != FirstLayer::kNone;
+    bool all_aggregated = false;
+    const PartitionResult result = ensure_partition(opened, partition, &stages, [&](uint64_t left) {
+      if (!aggregates || left < aggregation_memory(opened)) return;
+      aggregated_features(opened, normalisation, left);
+      all_aggregated = true;
+    });
+    if (aggregates) {
       const auto release = [&] {
         opened.release_pages();
         result.layout.files->release_pages();
@@ -59,9 +65,11 @@ struct PartitionCommand {
       stages.begin("A·X, the partition's nodes");
       release();
       aggregated_features(result.layout, normalisation, memory_left(budget));
-      stages.begin("A·X, all nodes");
-      release();
-      aggregated_features(opened, normalisation, memory_left(budget));
+      if (!all_aggregated) {
+        stages.begin("A·X, all nodes");
+        release();
+        aggregated_features(opened, normalisation, memory_left(budget));
+      }
     }
     stages.begin("figures");
     const PartitionQuality quality = measure_quality(result.layout, clusters_per_batch, partition.seed);

@@ -21,6 +21,8 @@ constexpr milliseconds kPatience{1500};       // quick work shows nothing
 constexpr milliseconds kFrame{100};           // between frames on a terminal
 constexpr milliseconds kLogInterval{10'000};  // between lines elsewhere
 
+std::atomic<bool> one_is_shown = false;
+
 size_t terminal_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
@@ -55,7 +57,8 @@ std::string cut(const std::string& text, size_t width) {
 
 Progress::Progress(std::string title, uint64_t total, std::string unit)
     : title_(std::move(title)), unit_(std::move(unit)), total_(total) {
-  if (log::level() == log::Level::kNormal) thread_ = std::thread([this] { show_until_stopped(); });
+  if (log::level() != log::Level::kNormal || one_is_shown.exchange(true)) return;
+  thread_ = std::thread([this] { show_until_stopped(); });
 }
 
 Progress::~Progress() {
@@ -66,6 +69,7 @@ Progress::~Progress() {
   }
   stop_signal_.notify_all();
   thread_.join();
+  one_is_shown = false;
 }
 
 void Progress::set_note(std::string note) {

@@ -1,5 +1,6 @@
 // Progress of anything that may take over two seconds: a bar with time left on a terminal, a line now and then in a
-// log, nothing when quiet or when it was quick. Safe to advance from several threads.
+// log, nothing when quiet or when it was quick. Safe to advance from several threads. There is one line: what begins
+// while another is shown stays silent.
 #pragma once
 
 #include <atomic>

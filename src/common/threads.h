@@ -14,6 +14,18 @@ namespace cgcn {
 void set_thread_count(int threads);  // 0: all cores that the process may use
 int thread_count();
 
+// Another number of threads for as long as it lives.
+class ThreadCountScope {
+ public:
+  explicit ThreadCountScope(int threads) : before_(thread_count()) { set_thread_count(threads); }
+  ~ThreadCountScope() { set_thread_count(before_); }
+  ThreadCountScope(const ThreadCountScope&) = delete;
+  ThreadCountScope& operator=(const ThreadCountScope&) = delete;
+
+ private:
+  int before_;
+};
+
 // An exception must not leave an OpenMP region: the first one is kept, and thrown again behind it.
 class FirstFailure {
  public:

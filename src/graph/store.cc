@@ -42,6 +42,7 @@ std::string hash_arrays(const json& meta, Counts&& counts) {
 }
 
 bool is_adjacency(const std::string& name) { return name.starts_with("adjacency_"); }
+bool is_feature(const std::string& name) { return name.starts_with("features"); }
 bool is_content(const std::string& name) {
   for (const char* prefix : {"adjacency_", "labels", "split", "graph_ids"})  // features: by what they hold, not how
     if (name.starts_with(prefix)) return true;
@@ -66,12 +67,18 @@ ArrayWriter::ArrayWriter(const fs::path& file, std::string dtype, size_t item_by
 }
 
 void ArrayWriter::append_bytes(const void* data, size_t bytes) {
+  finish_behind();
+  write_bytes(data, bytes);
+}
+
+void ArrayWriter::write_bytes(const void* data, size_t bytes) {
   file_.write(data, bytes);
   hasher_.add(data, bytes);
   bytes_ += bytes;
 }
 
 json ArrayWriter::finish() {
+  finish_behind();
   std::vector<uint64_t> shape{bytes_ / item_bytes_};
   if (columns_ > 0) {
     CGCN_CHECK(bytes_ % (item_bytes_ * columns_) == 0);
@@ -164,7 +171,7 @@ void StoreWriter::write_ids(const NodeIds& ids) {
 }
 void StoreWriter::write_class_names(const std::vector<std::string>& names) { meta_["class_names"] = names; }
 
-void StoreWriter::finish(const std::string& name) {
+void StoreWriter::finish(const std::string& name, FeatureHash hash) {
   CGCN_CHECK(meta_.contains("nodes"), "a store without a graph");
   meta_["name"] = name;
   meta_["arrays"] = arrays_;
@@ -173,7 +180,9 @@ void StoreWriter::finish(const std::string& name) {
   meta_ = json::parse(meta_.dump(-1, ' ', false, json::error_handler_t::replace));
   meta_["graph_hash"] = hash_arrays(meta_, is_adjacency);
   json& features = meta_["features"];
-  features["hash"] = hash_feature_files(staging_.path(), feature_kind_, meta_["nodes"], features["columns"]);
+  features["hash"] = hash == FeatureHash::kOfBytes
+                         ? hash_arrays(meta_, is_feature)
+                         : hash_feature_files(staging_.path(), feature_kind_, meta_["nodes"], features["columns"]);
   meta_["content_hash"] =
       Hasher().add(hash_arrays(meta_, is_content)).add(features["hash"].get<std::string>()).digest128_hex();
   meta_["checksum"] = meta_checksum(meta_);

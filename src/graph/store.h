@@ -5,6 +5,7 @@
 // index.
 #pragma once
 
+#include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -64,15 +65,32 @@ class ArrayWriter {
     append_bytes(values.data(), values.size_bytes());
   }
   void append_bytes(const void* data, size_t bytes);
+  // The same on a thread of its own: the values stay as they are until the next append, or finish(), returns.
+  template <class T>
+  void append_behind(std::span<const T> values) {
+    CGCN_CHECK(sizeof(T) == item_bytes_);
+    finish_behind();
+    behind_ = std::async(std::launch::async, [this, values] { write_bytes(values.data(), values.size_bytes()); });
+  }
   nlohmann::json finish();  // writes the header; returns dtype, shape and checksum for meta.json
 
  private:
+  void write_bytes(const void* data, size_t bytes);
+  void finish_behind() {
+    if (behind_.valid()) behind_.get();
+  }
+
   OutputFile file_;
   Hasher hasher_;
   std::string dtype_;
   size_t item_bytes_;
   uint64_t columns_, bytes_ = 0;
+  std::future<void> behind_;  // last: waits for the thread before the file goes
 };
+
+// What identifies the features of a store. kOfValues: equal values in any form, sparse or dense, give the same, at the
+// price of reading them once more. kOfBytes: for a store that is derived from another, and compared with itself only.
+enum class FeatureHash { kOfValues, kOfBytes };
 
 class StoreWriter {
  public:
@@ -106,7 +124,8 @@ class StoreWriter {
   // Anything else to be kept in meta.json: where the data came from, a partition's options …
   void set_extra(const std::string& key, nlohmann::json value) { extra_[key] = std::move(value); }
 
-  void finish(const std::string& name);  // meta.json, then the rename
+  // meta.json, then the rename.
+  void finish(const std::string& name, FeatureHash hash = FeatureHash::kOfValues);
   const fs::path& staging() const { return staging_.path(); }
 
  private:

@@ -19,7 +19,9 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
-constexpr size_t kLeastChunk = 4096;               // rows; every chunk copies all strips again
+constexpr size_t kWidestStrip = 64;                // columns
+constexpr size_t kChunk = 16384;                   // rows
+constexpr size_t kLeastChunk = 4096;               // rows, where every chunk copies all strips again
 constexpr size_t kRowBlock = 256;
 
 class Aggregator {
@@ -42,38 +44,60 @@ class Aggregator {
   }
 
  private:
-  // A strip of columns of X is copied into large pages, so that the rows that a sum reads lie in the last-level cache
-  // and few pages, and all rows of a chunk are summed on it.
+  // The rows of N(A) that a chunk is summed with: made for every strip where memory is short, else for the first.
+  enum class Links { kMadeAgain, kMadeOnce, kThere };
+
+  // X is copied as strips of columns into large pages, so that the rows that a sum reads lie in the last-level cache
+  // and few pages, and all rows of a chunk are summed on a strip. A chunk is written while the next is summed. Where
+  // memory does not hold all strips, there is room for one, and every chunk copies them again.
   void write_dense() {
-    const size_t width = features_.columns();
+    const size_t width = features_.columns(), row_bytes = width * sizeof(float);
     const size_t fitting = std::min<uint64_t>(kStripBytes, memory_ / 2) / (std::max<size_t>(n_, 1) * sizeof(float));
-    const size_t strip = std::clamp<size_t>(fitting >= 16 ? fitting / 16 * 16 : fitting, 1, 64);
-    Buffer<float> source(size_t{n_} * std::min(strip, width));
+    const size_t strip = std::clamp<size_t>(fitting >= 16 ? fitting / 16 * 16 : fitting, 1, kWidestStrip);
+    const uint64_t mapped = features_.stored_bytes() + rows_.graph().stored_bytes();
+    // The links of a chunk are a small part of the graph's, unless nodes are of very unlike degrees: count them all.
+    const bool whole = memory_ > n_ * row_bytes + 2 * kChunk * row_bytes + mapped + 2 * rows_.graph().stored_bytes();
+    Buffer<float> source(size_t{n_} * (whole ? width : std::min(strip, width)));
     prefer_huge_pages(source.data(), source.size() * sizeof(float));
-    const size_t row_bytes = width * sizeof(float), taken = source.size() * sizeof(float);
-    const uint64_t left = memory_ > taken ? memory_ - taken : 0;
-    const size_t chunk_rows = std::clamp<size_t>(left / row_bytes, std::min<size_t>(kLeastChunk, n_), n_);
-    Buffer<float> chunk(chunk_rows * width);
+    const uint64_t taken = source.size() * sizeof(float), left = memory_ > taken ? memory_ - taken : 0;
+    const size_t most_rows = whole ? kChunk : std::max<size_t>(left / (2 * row_bytes), kLeastChunk);
+    const size_t chunk_rows = std::min<size_t>(most_rows, n_);
+    Buffer<float> chunks[2] = {Buffer<float>(chunk_rows * width), Buffer<float>(chunk_rows * width)};
     // Mapped pages are kept from one chunk to the next while there is room: finding them again costs time.
-    keeps_pages_ = left > chunk_rows * row_bytes + features_.stored_bytes() + rows_.graph().stored_bytes();
-    prefer_huge_pages(chunk.data(), chunk.size() * sizeof(float));
+    keeps_pages_ = left > 2 * chunk_rows * row_bytes + mapped;
+    for (Buffer<float>& chunk : chunks) prefer_huge_pages(chunk.data(), chunk.size() * sizeof(float));
+    if (whole) copy_strips(strip, source.data());
     const size_t strips = (width + strip - 1) / strip;
     size_t done = 0;  // rows × strips
     ArrayWriter array = writer_.begin_array<float>("features", width);
-    for (size_t begin = 0; begin < n_; begin += chunk_rows) {
+    for (size_t begin = 0, turn = 0; begin < n_; begin += chunk_rows, turn ^= 1) {
       const kernels::RowRange rows{begin, std::min<size_t>(n_, begin + chunk_rows)};
+      float* chunk = chunks[turn].data();
       for (size_t c = 0; c < width; c += strip) {
         throw_if_interrupted();
         const size_t columns = std::min(strip, width - c);
-        copy_strip(c, columns, source.data());
-        sum_strip(rows, {source.data(), n_, columns}, {chunk.data() + c, rows.size(), columns, width});
+        float* from = source.data() + (whole ? c * n_ : 0);
+        if (!whole) copy_strip(c, columns, from);
+        sum_strip(rows,
+                  !whole   ? Links::kMadeAgain
+                  : c == 0 ? Links::kMadeOnce
+                           : Links::kThere,
+                  {from, n_, columns}, {chunk + c, rows.size(), columns, width});
         progress_.advance((done + rows.size()) / strips - done / strips);
         done += rows.size();
       }
-      array.append(std::span<const float>(chunk.data(), rows.size() * width));
+      array.append_behind(std::span<const float>(chunk, rows.size() * width));
     }
     writer_.end_array("features", array);
     writer_.declare_features(FeatureMatrix::Kind::kDense32, features_.columns());
+  }
+
+  // All strips, one after another.
+  void copy_strips(size_t strip, float* out) const {
+    for (size_t c = 0; c < features_.columns(); c += strip) {
+      throw_if_interrupted();
+      copy_strip(c, std::min<size_t>(strip, features_.columns() - c), out + c * n_);
+    }
   }
 
   // Columns c … c + columns of all rows of X, one after another.
@@ -89,10 +113,12 @@ class Aggregator {
     }
   }
 
-  void sum_strip(kernels::RowRange chunk, kernels::ConstMatrix source, kernels::Matrix out) const {
+  void sum_strip(kernels::RowRange chunk, Links links, kernels::ConstMatrix source, kernels::Matrix out) {
+    if (links == Links::kMadeOnce) blocks_.resize((chunk.size() + kRowBlock - 1) / kRowBlock);
     parallel_blocks(chunk.size(), kRowBlock, [&](size_t first, size_t last) {
-      NormalisedRows::Block block;
-      rows_.fill(chunk.begin + first, chunk.begin + last, block);
+      NormalisedRows::Block own;
+      NormalisedRows::Block& block = links == Links::kMadeAgain ? own : blocks_[first / kRowBlock];
+      if (links != Links::kThere) rows_.fill(chunk.begin + first, chunk.begin + last, block);
       const kernels::RowRange rows{0, last - first};
       kernels::aggregate(block.view, source, rows, {}, {}, {out.row(first), rows.size(), out.columns, out.stride});
       if (!keeps_pages_) rows_.graph().release_rows(chunk.begin + first, chunk.begin + last);
@@ -186,6 +212,7 @@ class Aggregator {
   const NodeId n_;
   const uint64_t memory_;
   bool keeps_pages_ = true;
+  std::vector<NormalisedRows::Block> blocks_;
   StoreWriter& writer_;
   Progress progress_;
 };
@@ -224,7 +251,7 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
   writer.write_array("adjacency_targets", std::span<const NodeId>());
   writer.declare_graph(data.num_nodes(), 0, 0, data.graph.directed(), false);
   writer.set_extra("aggregated", key);
-  writer.finish(data.name);
+  writer.finish(data.name, FeatureHash::kOfBytes);
   return Store(path, Verify::kShapesOnly).dataset().features;
 }
 
@@ -234,6 +261,14 @@ FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisati
                                   bool rows_normalised) {
   return ensure_product(aggregated_path(layout, normalisation), *layout.files, layout.data, normalisation, memory,
                         rows_normalised);
+}
+
+uint64_t aggregation_memory(const Store& store) {
+  const Dataset data = store.dataset();
+  const uint64_t mapped = data.features.stored_bytes() + data.graph.stored_bytes();
+  if (!data.features.is_dense()) return 2 * mapped;
+  return mapped + 2 * data.graph.stored_bytes() + sizeof(float) * data.num_nodes() * data.features.columns() +
+         2 * kChunk * sizeof(float) * data.features.columns();
 }
 
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {

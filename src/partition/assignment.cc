@@ -132,7 +132,7 @@ Assignment assign_from_file(std::span<const uint32_t> numbers, std::span<const N
 }
 
 Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, uint32_t parts,
-                           const PartitionOptions& options, Stages& stages) {
+                           const PartitionOptions& options, Stages& stages, const WorkBesideMetis& beside) {
   CGCN_CHECK(parts >= 1 && parts <= nodes.size());
   Buffer<uint32_t> clusters;
   if (parts == 1 || parts == nodes.size()) {  // nothing to decide, and where METIS is at its weakest
@@ -146,8 +146,8 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     const MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
     throw_if_interrupted();
     stages.begin("METIS");
-    MetisRun run = run_metis(graph, parts, options);
-    stages.end(run.peak_rss);
+    MetisRun run = run_metis(graph, parts, options, beside);
+    stages.end_after(run.seconds, run.peak_rss, "what ran beside METIS, after its end");
     clusters = std::move(run.clusters);
   }
   Assignment assignment = close_up(std::move(clusters));

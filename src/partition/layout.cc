@@ -12,6 +12,7 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kRowBlock = 512;                  // rows a thread takes at a time
+constexpr size_t kMostChunk = size_t{32} << 20;    // bytes; one is written while the next is gathered
 constexpr size_t kMappedAround = size_t{2} << 20;  // bytes that may become resident where one is touched
 
 // Counting sort of the nodes by cluster.
@@ -49,10 +50,11 @@ class LayoutWriter {
   template <class SizeOf, class Use>
   void for_each_chunk(SizeOf&& size_of, Use&& use) {
     const size_t most_rows = memory_ / 4 / kMappedAround;
+    const size_t most_bytes = std::min<uint64_t>(memory_ / 16, kMostChunk);
     for (size_t begin = 0; begin < order_.size();) {
       throw_if_interrupted();
       size_t end = begin, bytes = 0;
-      while (end < order_.size() && (end == begin || (bytes < memory_ / 8 && end - begin < most_rows)))
+      while (end < order_.size() && (end == begin || (bytes < most_bytes && end - begin < most_rows)))
         bytes += size_of(order_[end++]);
       use(begin, end);
       if (memory_figures().file_backed > memory_ / 2) store_.release_pages();
@@ -66,13 +68,14 @@ class LayoutWriter {
     ArrayWriter array = writer_.begin_array<T>(name, columns);
     for_each_chunk([&](NodeId) { return width * sizeof(T); },
                    [&](size_t begin, size_t end) {
-                     chunk_.reserve_discarding((end - begin) * width * sizeof(T));
-                     T* out = reinterpret_cast<T*>(chunk_.data());
+                     Buffer<std::byte>& chunk = chunks_[turn_ ^= 1];  // the other one is being written
+                     chunk.reserve_discarding((end - begin) * width * sizeof(T));
+                     T* out = reinterpret_cast<T*>(chunk.data());
                      parallel_blocks(end - begin, kRowBlock, [&](size_t first, size_t last) {
                        for (size_t r = first; r < last; ++r)
                          std::copy_n(values.data() + size_t{order_[begin + r]} * width, width, out + r * width);
                      });
-                     array.append(std::span<const T>(out, (end - begin) * width));
+                     array.append_behind(std::span<const T>(out, (end - begin) * width));
                    });
     writer_.end_array(name, array);
   }
@@ -138,7 +141,8 @@ class LayoutWriter {
   StoreWriter& writer_;
   const uint64_t memory_;
   Progress progress_;
-  Buffer<std::byte> chunk_;
+  Buffer<std::byte> chunks_[2];
+  size_t turn_ = 0;
 };
 
 // One row of the store as a row of the layout: neighbours that are not in the layout fall away. Returns its length.
@@ -175,30 +179,42 @@ void LayoutWriter::write_adjacency() {
   EdgeOffset total = 0;
   uint64_t loops = 0;
   offsets.append(std::span<const EdgeOffset>(&total, 1));
-  Buffer<NodeId> chunk;
-  Buffer<float> chunk_weights;
+  struct Chunk {
+    Buffer<NodeId> targets;
+    Buffer<float> weights;
+  } chunks[2];
+  size_t turn = 0;
   std::vector<size_t> starts, lengths;  // of the chunk's rows: room for all neighbours, and those that stayed
+  std::vector<EdgeOffset> ends;
   for_each_chunk([&](NodeId v) { return graph.degree(v) * sizeof(NodeId); },
                  [&](size_t begin, size_t end) {
+                   Chunk& chunk = chunks[turn ^= 1];  // the other one is being written
                    starts.assign(1, 0);
                    for (size_t r = begin; r < end; ++r) starts.push_back(starts.back() + graph.degree(order_[r]));
                    lengths.assign(end - begin, 0);
-                   chunk.reserve_discarding(starts.back());
-                   if (weights) chunk_weights.reserve_discarding(starts.back());
+                   chunk.targets.reserve_discarding(starts.back());
+                   if (weights) chunk.weights.reserve_discarding(starts.back());
                    parallel_blocks(end - begin, kRowBlock, [&](size_t first, size_t last) {
                      std::vector<std::pair<NodeId, float>> scratch;
                      for (size_t r = first; r < last; ++r)
-                       lengths[r] = map_row(order_[begin + r], position, chunk.data() + starts[r],
-                                            weights ? chunk_weights.data() + starts[r] : nullptr, scratch);
+                       lengths[r] = map_row(order_[begin + r], position, chunk.targets.data() + starts[r],
+                                            weights ? chunk.weights.data() + starts[r] : nullptr, scratch);
                    });
+                   ends.clear();
+                   size_t kept = 0;  // rows are moved together
                    for (size_t r = 0; r < end - begin; ++r) {
-                     const std::span<const NodeId> row(chunk.data() + starts[r], lengths[r]);
-                     loops += std::binary_search(row.begin(), row.end(), static_cast<NodeId>(begin + r)) ? 1 : 0;
-                     total += row.size();
-                     targets.append(row);
-                     if (weights) weights->append(std::span<const float>(chunk_weights.data() + starts[r], lengths[r]));
-                     offsets.append(std::span<const EdgeOffset>(&total, 1));
+                     const NodeId* row = chunk.targets.data() + starts[r];
+                     loops += std::binary_search(row, row + lengths[r], static_cast<NodeId>(begin + r)) ? 1 : 0;
+                     std::copy_n(row, lengths[r], chunk.targets.data() + kept);
+                     if (weights)
+                       std::copy_n(chunk.weights.data() + starts[r], lengths[r], chunk.weights.data() + kept);
+                     kept += lengths[r];
+                     ends.push_back(total + kept);
                    }
+                   total += kept;
+                   targets.append_behind(std::span<const NodeId>(chunk.targets.data(), kept));
+                   if (weights) weights->append_behind(std::span<const float>(chunk.weights.data(), kept));
+                   offsets.append(std::span<const EdgeOffset>(ends));
                    progress_.advance(end - begin);
                  });
   writer_.end_array("adjacency_offsets", offsets);

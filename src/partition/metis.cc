@@ -18,6 +18,8 @@
 #include "common/memory_budget.h"
 #include "common/progress.h"
 #include "common/random.h"
+#include "common/threads.h"
+#include "common/timer.h"
 
 namespace cgcn {
 namespace {
@@ -27,24 +29,27 @@ static_assert(sizeof(real_t) == sizeof(float));
 
 constexpr uint64_t kMetisLimit = INT32_MAX;
 
-// What the child leaves for the parent: METIS's return code (0: never returned) and the cluster of every node.
+// What the child leaves for the parent.
 class SharedResult {
  public:
-  explicit SharedResult(size_t nodes) : bytes_(sizeof(int32_t) * (nodes + 1)) {
-    void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    values_ = static_cast<int32_t*>(memory);
+  struct Outcome {
+    int32_t return_code;  // METIS's; 0: it never returned
+    double seconds;
+  };
+  explicit SharedResult(size_t nodes) : bytes_(sizeof(Outcome) + sizeof(int32_t) * nodes) {
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
   }
-  ~SharedResult() { ::munmap(values_, bytes_); }
+  ~SharedResult() { ::munmap(memory_, bytes_); }
   SharedResult(const SharedResult&) = delete;
   SharedResult& operator=(const SharedResult&) = delete;
 
-  int32_t& return_code() { return values_[0]; }
-  int32_t* clusters() { return values_ + 1; }
+  Outcome& outcome() { return *static_cast<Outcome*>(memory_); }
+  int32_t* clusters() { return reinterpret_cast<int32_t*>(&outcome() + 1); }  // of every node
 
  private:
   size_t bytes_;
-  int32_t* values_;
+  void* memory_;
 };
 
 int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions& options, idx_t* clusters) {
@@ -74,26 +79,52 @@ int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions&
   const int nowhere = ::open("/dev/null", O_WRONLY);
   ::dup2(nowhere, STDOUT_FILENO);
   ::dup2(nowhere, STDERR_FILENO);
-  result.return_code() = call_metis(graph, static_cast<idx_t>(parts), options, result.clusters());
+  const Timer timer;
+  const int32_t code = call_metis(graph, static_cast<idx_t>(parts), options, result.clusters());
+  result.outcome() = {code, timer.seconds()};
   ::_exit(0);
 }
 
-// Waits for the child, looking for an interrupt all the while. Returns its wait status.
-int wait_for(pid_t child, rusage& usage) {
-  int status = 0;
-  for (long pause = 200'000;; pause = std::min(2 * pause, 20'000'000L)) {
-    const pid_t ended = ::wait4(child, &status, WNOHANG, &usage);
-    if (ended == child) return status;
-    if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
-    if (interrupted()) {
-      ::kill(child, SIGKILL);
-      while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-      }
-      throw Interrupted("interrupted: partitioning was stopped, nothing was written");
+// The child, which does not outlive this object.
+class MetisProcess {
+ public:
+  explicit MetisProcess(pid_t child) : child_(child) {}
+  ~MetisProcess() {
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    int status = 0;
+    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
     }
-    const timespec interval{0, pause};
-    ::nanosleep(&interval, nullptr);
   }
+  MetisProcess(const MetisProcess&) = delete;
+  MetisProcess& operator=(const MetisProcess&) = delete;
+
+  // Waits for its end, looking for an interrupt all the while. Returns its wait status.
+  int wait(rusage& usage) {
+    int status = 0;
+    for (long pause = 200'000;; pause = std::min(2 * pause, 20'000'000L)) {
+      const pid_t ended = ::wait4(child_, &status, WNOHANG, &usage);
+      if (ended == child_) {
+        child_ = 0;
+        return status;
+      }
+      if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
+      if (interrupted()) throw Interrupted("interrupted: partitioning was stopped, nothing was written");
+      const timespec interval{0, pause};
+      ::nanosleep(&interval, nullptr);
+    }
+  }
+
+ private:
+  pid_t child_;
+};
+
+// METIS has one core, this process the others.
+void work_beside(const WorkBesideMetis& beside, uint64_t memory) {
+  const int threads = thread_count();
+  if (!beside || threads < 2) return;
+  const ThreadCountScope others(threads - 1);
+  beside(memory);
 }
 
 constexpr const char* kOtherWays =
@@ -130,10 +161,12 @@ uint64_t estimate_metis_memory(const MetisGraph& graph) {
   return kPerNode * static_cast<uint64_t>(graph.num_nodes()) + kPerEntry * graph.targets.size();
 }
 
-MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options) {
+MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
+                   const WorkBesideMetis& beside) {
   const auto nodes = static_cast<size_t>(graph.num_nodes());
   CGCN_CHECK(parts >= 2 && parts <= nodes);
-  if (const uint64_t needed = estimate_metis_memory(graph); needed > options.metis_memory)
+  const uint64_t needed = estimate_metis_memory(graph);
+  if (needed > options.metis_memory)
     refuse_memory_left(needed, fmt::format("METIS on {} nodes and {} links (--partitioner random needs less)",
                                            format_count(nodes), format_count(graph.targets.size() / 2)));
   const Progress progress("METIS");
@@ -141,12 +174,15 @@ MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptio
   const pid_t child = ::fork();
   if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
   if (child == 0) run_child(graph, parts, options, result);
+  MetisProcess process(child);
+  work_beside(beside, options.metis_memory - needed);
   rusage usage{};
-  const int status = wait_for(child, usage);
+  const int status = process.wait(usage);
+  const auto [return_code, seconds] = result.outcome();
   MetisRun run{.clusters = Buffer<uint32_t>(nodes),
-
-               .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024};
-  check_outcome(status, result.return_code(), run.peak_rss);
+               .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024,
+               .seconds = seconds};
+  check_outcome(status, return_code, run.peak_rss);
   for (size_t v = 0; v < nodes; ++v) {
     const int32_t cluster = result.clusters()[v];
     if (cluster < 0 || static_cast<uint32_t>(cluster) >= parts)

@@ -37,9 +37,12 @@ uint64_t estimate_metis_memory(const MetisGraph& graph);
 struct MetisRun {
   Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts
   uint64_t peak_rss = 0;      // of the child
+  double seconds = 0;         // METIS's own
 };
 
-// parts is from 2 to the number of nodes. Throws Error with METIS's reason, or Interrupted.
-MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options);
+// parts is from 2 to the number of nodes. METIS has one thread: where there are more, they do what `beside` says in the
+// meantime, within what METIS leaves of options.metis_memory. Throws Error with METIS's reason, or Interrupted.
+MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
+                   const WorkBesideMetis& beside = {});
 
 }  // namespace cgcn

@@ -156,7 +156,8 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
   Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);
 }
 
-PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages) {
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages,
+                                 const WorkBesideMetis& beside) {
   const PartitionOptions options = given.settled();
   Stages unheard;
   if (stages == nullptr) stages = &unheard;
@@ -190,13 +191,13 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   check_disk_space(store);
   const Assignment assignment = options.method == PartitionMethod::kFile
                                     ? assign_from_file(numbers, nodes)
-                                    : assign_clusters(data, nodes, parts, options, *stages);
+                                    : assign_clusters(data, nodes, parts, options, *stages, beside);
   check_file_parts(options, assignment.num_clusters);
   stages->begin("layout");
   StoreWriter writer(path, options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
   write_layout(store, nodes, assignment, options.memory, writer);
   writer.set_extra("partition", {{"source", source}, {"options", description}});
-  writer.finish(data.name);
+  writer.finish(data.name, FeatureHash::kOfBytes);
   result.layout = open_layout(std::make_shared<const Store>(path, Verify::kShapesOnly));
   stages->end();
   return result;

@@ -6,6 +6,7 @@
 // refused.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -66,8 +67,13 @@ struct PartitionResult {
   bool reused = false;  // it was there already
 };
 
+// What needs no clusters can be done while METIS, which has one thread, looks for them; it gets the bytes that METIS
+// leaves of its memory. It may not be called at all: no METIS, one thread, a partition that is there.
+using WorkBesideMetis = std::function<void(uint64_t memory)>;
+
 // Finds the partition of this store with these options, or makes it, telling `stages` where time and memory went.
-PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, Stages* stages = nullptr);
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, Stages* stages = nullptr,
+                                 const WorkBesideMetis& beside = {});
 
 // The order in which an epoch takes the clusters: a permutation of 0 … p-1.
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);
@@ -81,5 +87,7 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);
+// With this much it takes the least time.
+uint64_t aggregation_memory(const Store& store);
 
 }  // namespace cgcn

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <numeric>
 
 #include "graph/graph_builder.h"
 #include "support.h"
@@ -52,6 +53,29 @@ TEST(Store, EqualContentHasEqualHashAndIdsDoNotCount) {
   EXPECT_EQ(a.content_hash, b.content_hash);
   EXPECT_EQ(a.graph_hash, c.graph_hash);
   EXPECT_NE(a.content_hash, c.content_hash);
+}
+
+TEST(Store, WhatIsAppendedBehindIsWrittenInTurn) {
+  const test::TemporaryFolder folder;
+  std::vector<float> values(300'000);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const std::span<const float> all(values);
+  ArrayWriter plain(folder / "plain.npy", "<f4", sizeof(float), 0),
+      behind(folder / "behind.npy", "<f4", sizeof(float), 0);
+  plain.append(all);
+  for (const auto& [begin, length] : {std::pair<size_t, size_t>{0, 100'000}, {100'000, 1}, {100'001, 149'999}})
+    behind.append_behind(all.subspan(begin, length));
+  behind.append(all.subspan(250'000));
+  EXPECT_EQ(plain.finish(), behind.finish());
+  EXPECT_EQ(read_text_file(folder / "plain.npy"), read_text_file(folder / "behind.npy"));
+
+  fs::create_symlink("/dev/full", folder / "full");
+  ArrayWriter full(folder / "full", "<f4", sizeof(float), 0);
+  const std::string message = test::message_of<Error>([&] {
+    full.append_behind(all);
+    full.finish();
+  });
+  EXPECT_NE(message.find("No space left"), std::string::npos) << message;
 }
 
 TEST(Store, EveryTruncatedOrAlteredFileIsDetectedAndNamed) {

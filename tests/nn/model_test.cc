@@ -19,15 +19,6 @@ namespace {
 using test::InputKind;
 using test::SmallProblem;
 
-class Threads {
- public:
-  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~Threads() { set_thread_count(before_); }
-
- private:
-  int before_;
-};
-
 ModelOptions small_options(uint32_t layers = 3) {
   ModelOptions options;
   options.layers = layers;
@@ -72,7 +63,7 @@ struct WideProblem {
 };
 
 std::vector<float> train(const WideProblem& problem, float dropout, int threads) {
-  const Threads set(threads);
+  const ThreadCountScope set(threads);
   ModelOptions options = small_options(4);
   options.hidden = 300;
   options.bias = options.residual = true;
@@ -102,7 +93,7 @@ TEST(Model, SparseInputTrainsToTheSameBitsForAnyNumberOfThreads) {
   const SmallProblem problem(InputKind::kSparse, 3, false, false, 3, 40, 300);
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 3}) {
-    const Threads set(threads);
+    const ThreadCountScope set(threads);
     Model model(small_options(), shape_of(problem), 3);
     model.reserve({SmallProblem::kNodes, 0});
     Adam adam({}, model);

@@ -1,12 +1,15 @@
 #include "partition/metis.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <algorithm>
 #include <numeric>
 #include <thread>
 
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/threads.h"
 #include "random_dataset.h"
 #include "support.h"
 
@@ -85,6 +88,41 @@ TEST(Metis, AnInterruptStopsItAtOnce) {
   EXPECT_LT(timer.seconds(), 2);  // it takes many times that
   user.join();
   clear_interrupt();
+}
+
+TEST(Metis, WorkBesideItRunsOnTheOtherThreadsWithTheMemoryThatIsLeft) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = test::random_dataset(6);
+  const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
+  const ThreadCountScope threads(3);
+  PartitionOptions options;
+  options.metis_memory = estimate_metis_memory(graph) + 1000;
+  int calls = 0;
+  const MetisRun run = run_metis(graph, 2, options, [&](uint64_t memory) {
+    ++calls;
+    EXPECT_EQ(memory, 1000u);
+    EXPECT_EQ(thread_count(), 2);
+  });
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(thread_count(), 3);
+  EXPECT_GT(run.seconds, 0);
+  const MetisRun alone = run_metis(graph, 2, options);
+  EXPECT_TRUE(std::ranges::equal(run.clusters, alone.clusters));
+  const ThreadCountScope one(1);
+  run_metis(graph, 2, options, [](uint64_t) { FAIL() << "there is no other thread"; });
+}
+
+TEST(Metis, AFailureBesideItEndsItAtOnce) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = large_random_graph();
+  const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
+  const ThreadCountScope threads(2);
+  const Timer timer;
+  EXPECT_EQ(test::message_of<Error>([&] { run_metis(graph, 1000, {}, [](uint64_t) { throw Error("no luck"); }); }),
+            "no luck");
+  EXPECT_LT(timer.seconds(), 2);  // METIS takes many times that
+  EXPECT_EQ(thread_count(), 2);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
 }
 
 TEST(Metis, WhatItSaysItselfStaysOffTheScreen) {
