@@ -1,3 +1,18 @@
+# Headers that nearly every file parses, parsed once: `first` is the target that does it, others take it from there. For builds from
+# nothing; a compiler cache does more for the others.
+option(CGCN_PRECOMPILE "Parse common headers once" OFF)
+set(parsed_everywhere <algorithm> <filesystem> <fmt/format.h> <functional> <memory> <nlohmann/json.hpp> <optional> <string> <vector>)
+function(cgcn_precompile target first)
+  if(NOT CGCN_PRECOMPILE)
+    return()
+  endif()
+  if(target STREQUAL first)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  endif()
+endfunction()
+
 # One static library per folder of src/. Dependencies point downward only: a cycle fails at configure time because a
 # module may only name modules that exist already (src/CMakeLists.txt adds the folders bottom up).
 function(cgcn_module name)
@@ -13,6 +28,7 @@ function(cgcn_module name)
     target_link_libraries(cgcn_${name} PUBLIC cgcn_${used})
   endforeach()
   target_link_libraries(cgcn_${name} PUBLIC ${ARG_LINKS})
+  cgcn_precompile(cgcn_${name} cgcn_common ${parsed_everywhere})
 endfunction()
 
 # The tests of one module: tests/<name>/*.cc in one binary, one ctest entry per test case.
@@ -23,7 +39,9 @@ function(cgcn_tests name)
   foreach(used ${name} ${ARG_USES})
     target_link_libraries(test_${name} PRIVATE cgcn_${used})
   endforeach()
-  target_compile_options(test_${name} PRIVATE -O1)  # what they test is optimised; they need to compile fast
+  # What they test is optimised; they themselves need to compile fast.
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(test_${name} PRIVATE cgcn_test_support GTest::gtest GTest::gmock GTest::gtest_main)
+  cgcn_precompile(test_${name} test_common ${parsed_everywhere} <gmock/gmock.h> <gtest/gtest.h>)
   gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
 endfunction()
