@@ -15,6 +15,7 @@
 #include "common/error.h"
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/mapping_faults.h"
 
 namespace cgcn {
 namespace {
@@ -106,6 +107,7 @@ void spin_briefly(char** argv) {
 int main(int argc, char** argv) {
   spin_briefly(argv);
   cgcn::install_interrupt_handler();
+  cgcn::install_mapping_fault_handler();
   try {
     return cgcn::run(argc, argv);
   } catch (const cgcn::Error& error) {

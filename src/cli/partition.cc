@@ -82,8 +82,11 @@ struct PartitionCommand {
     const std::string name = result.layout.path.filename().string();
     if (common.json) {
       json steps = json::array();
-      for (const auto& stage : stages.list())
+      double preprocessing = 0;  // all but METIS and the figures
+      for (const auto& stage : stages.list()) {
         steps.push_back({{"stage", stage.name}, {"seconds", stage.seconds}, {"peak_rss", stage.peak_rss}});
+        if (stage.name != "METIS" && stage.name != "figures") preprocessing += stage.seconds;
+      }
       const json report = {{"partition", name},
                            {"path", result.layout.path.string()},
                            {"reused", result.reused},
@@ -91,6 +94,7 @@ struct PartitionCommand {
                            {"bytes", result.layout.files->bytes_on_disk()},
                            {"store_bytes", opened.bytes_on_disk()},
                            {"quality", quality.to_json()},
+                           {"preprocessing_seconds", preprocessing},
                            {"stages", steps}};
       fmt::print("{}\n", report.dump(2));
       return;

@@ -18,6 +18,7 @@
 
 #include "common/error.h"
 #include "common/hash.h"
+#include "common/mapping_faults.h"
 
 namespace cgcn {
 namespace {
@@ -79,10 +80,13 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
     data_ = nullptr;
     throw Error(fmt::format("cannot map: {}", reason(errno)), path.string());
   }
+  watch_mapping(data_, size_, path_);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  ::munmap(data_, size_);
 }
 
 void MappedFile::release(size_t offset, size_t bytes) const {
@@ -171,10 +175,10 @@ void OutputFile::commit() {
 
 StagedDirectory::StagedDirectory(const fs::path& target, Existing existing)
     : target_(target.lexically_normal().has_filename() ? target.lexically_normal()
-                                                       : target.lexically_normal().parent_path()) {
+                                                       : target.lexically_normal().parent_path()),
+      existing_(existing) {
   std::error_code error;
-  if (existing == Existing::kRefuse && fs::exists(target_, error))
-    throw Error("already exists", target_.string(), "another name, or --force to replace it");
+  if (existing == Existing::kRefuse && fs::exists(target_, error)) refuse_existing();
   if (!target_.parent_path().empty()) fs::create_directories(target_.parent_path(), error);
   if (error) fail_write(target_.parent_path(), error.value());
   remove_stale_temporaries(target_.parent_path());
@@ -188,10 +192,22 @@ StagedDirectory::~StagedDirectory() {
   fs::remove_all(staging_, ignored);
 }
 
+void StagedDirectory::refuse_existing() const {
+  throw Error("already exists", target_.string(), "another name, or --force to replace it");
+}
+
 void StagedDirectory::commit() {
   sync_directory(staging_);
   std::error_code error;
   fs::path old;
+  if (existing_ == Existing::kRefuse) {
+    if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
+      committed_ = true;
+      sync_directory(target_.parent_path());
+      return;
+    }
+    if (errno == EEXIST || fs::exists(target_, error)) refuse_existing();  // another program was faster
+  }
   // Where the file system can swap two names, there is no moment without a whole directory of this name.
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
     committed_ = true;

@@ -73,10 +73,13 @@ class StagedDirectory {
   StagedDirectory& operator=(const StagedDirectory&) = delete;
 
   const fs::path& path() const { return staging_; }
-  void commit();
+  void commit();  // with kRefuse an Error where another program made one of this name meanwhile
 
  private:
+  [[noreturn]] void refuse_existing() const;
+
   fs::path target_, staging_;
+  Existing existing_;
   bool committed_ = false;
 };
 

@@ -147,7 +147,7 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     throw_if_interrupted();
     stages.begin("METIS");
     MetisRun run = run_metis(graph, parts, options, beside);
-    stages.end_after(run.seconds, run.peak_rss, "what ran beside METIS, after its end");
+    stages.end_after(run.seconds, run.peak_rss, "work beside METIS, after its end");
     clusters = std::move(run.clusters);
   }
   Assignment assignment = close_up(std::move(clusters));

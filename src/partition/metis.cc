@@ -85,6 +85,8 @@ int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions&
   ::_exit(0);
 }
 
+constexpr const char* kStopped = "interrupted: partitioning was stopped, nothing was written";
+
 // The child, which does not outlive this object.
 class MetisProcess {
  public:
@@ -109,7 +111,7 @@ class MetisProcess {
         return status;
       }
       if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
-      if (interrupted()) throw Interrupted("interrupted: partitioning was stopped, nothing was written");
+      if (interrupted()) throw Interrupted(kStopped);
       const timespec interval{0, pause};
       ::nanosleep(&interval, nullptr);
     }
@@ -124,7 +126,11 @@ void work_beside(const WorkBesideMetis& beside, uint64_t memory) {
   const int threads = thread_count();
   if (!beside || threads < 2) return;
   const ThreadCountScope others(threads - 1);
-  beside(memory);
+  try {
+    beside(memory);
+  } catch (const Interrupted&) {
+    throw Interrupted(kStopped);
+  }
 }
 
 constexpr const char* kOtherWays =

@@ -180,24 +180,32 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   const json description = describe(options, parts, file_digest), source = describe_source(store);
   const fs::path path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
   std::error_code ignored;
-  if (!options.replace && fs::exists(path, ignored)) {
+  const auto open = [&] {
     stages->begin("open");
     result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source, store)));
     result.reused = true;
     check_file_parts(options, result.layout.num_clusters());
     stages->end();
     return result;
-  }
+  };
+  if (!options.replace && fs::exists(path, ignored)) return open();
   check_disk_space(store);
   const Assignment assignment = options.method == PartitionMethod::kFile
                                     ? assign_from_file(numbers, nodes)
                                     : assign_clusters(data, nodes, parts, options, *stages, beside);
   check_file_parts(options, assignment.num_clusters);
   stages->begin("layout");
-  StoreWriter writer(path, options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
-  write_layout(store, nodes, assignment, options.memory, writer);
-  writer.set_extra("partition", {{"source", source}, {"options", description}});
-  writer.finish(data.name, FeatureHash::kOfBytes);
+  try {
+    StoreWriter writer(path,
+                       options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
+    write_layout(store, nodes, assignment, options.memory, writer);
+    writer.set_extra("partition", {{"source", source}, {"options", description}});
+    writer.finish(data.name, FeatureHash::kOfBytes);
+  } catch (const Error&) {
+    if (options.replace || !fs::exists(path, ignored)) throw;
+    log::note("another program has just made this partition: using that one");
+    return open();
+  }
   result.layout = open_layout(std::make_shared<const Store>(path, Verify::kShapesOnly));
   stages->end();
   return result;

@@ -74,6 +74,14 @@ Experiment parse_experiment(const ExperimentText& text) {
                                 .digits = figure["digits"].value_or(1)});
     }
   if (result.figures.empty()) throw Error("has no figures", where);
+  if (const toml::array* histograms = constant["histogram"].as_array())
+    for (const toml::node& item : *histograms) {
+      const toml::table& histogram = *item.as_table();
+      result.histograms.push_back({.key = histogram["key"].value_or(std::string()),
+                                   .label = histogram["label"].value_or(std::string()),
+                                   .width = histogram["width"].value_or(1.0)});
+      if (!(result.histograms.back().width > 0)) throw Error("has a histogram without a width", where);
+    }
   // [published.ROW] COLUMN = number, or one for each figure
   if (const toml::table* published = constant["published"].as_table())
     for (const auto& [row, columns] : *published)

@@ -22,6 +22,12 @@ struct CellFigure {
   int digits = 1;
 };
 
+// A list of numbers of a cell, shown as how many of them lie in each bin.
+struct CellHistogram {
+  std::string key, label;
+  double width = 1;
+};
+
 struct AxisValue {
   std::string name;
   std::string data;  // the graph, where this axis chooses it
@@ -41,6 +47,7 @@ struct Experiment {
   std::string command = "train";
   std::string row_title;
   std::vector<CellFigure> figures;
+  std::vector<CellHistogram> histograms;
   std::vector<AxisValue> rows, columns;
   std::vector<std::string> options;
   std::map<ReproduceScale, std::vector<std::string>> scale_options;

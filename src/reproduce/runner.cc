@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -39,6 +40,40 @@ std::string last_line(const fs::path& log) {
     begin = end + 1;
   }
   return message;
+}
+
+// What stands at "a.b" in a document; nullptr where nothing does. A list of stages is searched by their names.
+const json* find_value(const json& document, std::string_view path) {
+  const json* at = &document;
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('.'), path.size());
+    const std::string name(path.substr(0, end));
+    path.remove_prefix(std::min(path.size(), end + 1));
+    if (at->is_array()) {
+      const auto found = std::find_if(at->begin(), at->end(), [&](const json& item) {
+        return item.is_object() && item.value("stage", std::string()) == name;
+      });
+      if (found == at->end()) return nullptr;
+      at = &*found;
+    } else {
+      if (!at->is_object() || !at->contains(name)) return nullptr;
+      at = &(*at)[name];
+    }
+  }
+  return at;
+}
+
+double read_one(const json& document, std::string_view path) {
+  const json* found = find_value(document, path);
+  return found != nullptr && found->is_number() ? found->get<double>() : NAN;
+}
+
+std::vector<double> read_list(const json& document, std::string_view path) {
+  std::vector<double> values;
+  if (const json* found = find_value(document, path); found != nullptr && found->is_array())
+    for (const json& value : *found)
+      if (value.is_number()) values.push_back(value.get<double>());
+  return values;
 }
 
 // Runs the program with its output in a file. Throws Error with the last message where it fails.
@@ -201,6 +236,8 @@ class Runner {
     if (!result.run.empty()) add_curve(result.run, document);
     for (const CellFigure& figure : experiment_.figures)
       result.figures.push_back(figure.factor * read_figure(document, figure.key));
+    for (const CellHistogram& histogram : experiment_.histograms)
+      result.lists.push_back(read_list(document, histogram.key));
     return result;
   }
 
@@ -235,26 +272,6 @@ class Runner {
   std::set<std::string> notes_;
 };
 
-double read_one(const json& document, std::string_view path) {
-  const json* at = &document;
-  while (!path.empty()) {
-    const size_t end = std::min(path.find('.'), path.size());
-    const std::string name(path.substr(0, end));
-    path.remove_prefix(std::min(path.size(), end + 1));
-    if (at->is_array()) {  // of stages, by name
-      const auto found = std::find_if(at->begin(), at->end(), [&](const json& item) {
-        return item.is_object() && item.value("stage", std::string()) == name;
-      });
-      if (found == at->end()) return NAN;
-      at = &*found;
-    } else {
-      if (!at->is_object() || !at->contains(name)) return NAN;
-      at = &(*at)[name];
-    }
-  }
-  return at->is_number() ? at->get<double>() : NAN;
-}
-
 std::string show(double value, int digits) { return std::isnan(value) ? "–" : fmt::format("{:.{}f}", value, digits); }
 
 }  // namespace
@@ -270,6 +287,38 @@ double read_figure(const json& document, const std::string& key) {
   }
   return sum;
 }
+
+namespace {
+
+// One row of the experiment: bins downwards, its columns beside one another.
+std::string histogram_table(const Experiment& experiment, const ExperimentResult& result, size_t which, size_t row) {
+  const CellHistogram& histogram = experiment.histograms[which];
+  const size_t columns = experiment.columns.size();
+  std::map<int64_t, std::vector<size_t>> bins;
+  for (size_t c = 0; c < columns; ++c)
+    for (const double value : result.cells[row * columns + c].lists.at(which)) {
+      auto& counts = bins[static_cast<int64_t>(std::floor(value / histogram.width))];
+      counts.resize(columns);
+      ++counts[c];
+    }
+  std::string text = fmt::format("\n| {}, {} |", experiment.rows[row].name, histogram.label), rule = "\n| --- |";
+  for (const AxisValue& column : experiment.columns) {
+    text += fmt::format(" {} |", column.name);
+    rule += " ---: |";
+  }
+  text += rule;
+  if (bins.empty()) return text + "\n";
+  for (int64_t bin = bins.begin()->first; bin <= bins.rbegin()->first; ++bin) {
+    text += fmt::format("\n| {:g} – {:g} |", static_cast<double>(bin) * histogram.width,
+                        static_cast<double>(bin + 1) * histogram.width);
+    std::vector<size_t> counts = bins[bin];
+    counts.resize(columns);
+    for (const size_t count : counts) text += fmt::format(" {} |", count);
+  }
+  return text + "\n";
+}
+
+}  // namespace
 
 ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options) {
   return Runner(experiment, options).run();
@@ -309,6 +358,8 @@ std::string to_markdown(const Experiment& experiment, const ExperimentResult& re
     }
     text += "\n";
   }
+  for (size_t h = 0; h < experiment.histograms.size(); ++h)
+    for (size_t r = 0; r < experiment.rows.size(); ++r) text += histogram_table(experiment, result, h, r);
   text += "\nThe cells' commands, from the first row on:\n\n";
   for (const CellResult& cell : result.cells)
     text += fmt::format("    {} {} {}\n", experiment.command, cell.cell.data, fmt::join(cell.cell.options, " "));

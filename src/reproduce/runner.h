@@ -24,7 +24,8 @@ struct ReproduceOptions {
 struct CellResult {
   Cell cell;
   std::vector<double> figures = {};
-  fs::path run = {};  // of `train`; empty for other commands
+  std::vector<std::vector<double>> lists = {};  // for each histogram
+  fs::path run = {};                            // of `train`; empty for other commands
 };
 
 struct ExperimentResult {

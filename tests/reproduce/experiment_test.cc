@@ -75,10 +75,24 @@ TEST(Figures, AreReadByPathSumAndStage) {
 TEST(Tables, ShowOursBesideThePapers) {
   const Experiment experiment = find_experiment("partition-choice");
   ExperimentResult result;
-  for (const Cell& cell : experiment.cells(ReproduceScale::kSmall)) result.cells.push_back({cell, {80.25}, {}});
+  for (const Cell& cell : experiment.cells(ReproduceScale::kSmall)) result.cells.push_back({cell, {80.25}, {}, {}});
   result.cells[0].figures[0] = NAN;
   const std::string text = to_markdown(experiment, result, {});
   EXPECT_NE(text.find("| Cora | – (78.4) | 80.2 (82.5) |"), std::string::npos) << text;
+}
+
+TEST(Tables, HistogramsCountByBins) {
+  const Experiment experiment = find_experiment("label-entropy");
+  ExperimentResult result;
+  for (const Cell& cell : experiment.cells(ReproduceScale::kSmall))
+    result.cells.push_back({cell, {1, 2}, {{0.1, 0.49, 0.5, 2.2}}, {}});
+  result.cells[1].lists[0] = {0.7};
+  const std::string text = to_markdown(experiment, result, {});
+  EXPECT_NE(
+      text.find(
+          "| 0 – 0.5 | 2 | 0 |\n| 0.5 – 1 | 1 | 1 |\n| 1 – 1.5 | 0 | 0 |\n| 1.5 – 2 | 0 | 0 |\n| 2 – 2.5 | 1 | 0 |"),
+      std::string::npos)
+      << text;
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+#include "common/mapping_faults.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace cgcn {
+namespace {
+
+struct Mapping {
+  std::atomic<const std::byte*> data = nullptr;  // set last
+  size_t bytes = 0;
+  std::array<char, 1024> path{};  // with a zero at its end
+  std::atomic_flag taken = ATOMIC_FLAG_INIT;
+};
+
+std::array<Mapping, 128> mappings;
+
+void write_text(const char* text) {
+  size_t left = std::strlen(text);
+  while (left > 0) {
+    const ssize_t done = ::write(STDERR_FILENO, text, left);
+    if (done <= 0) return;
+    text += done;
+    left -= static_cast<size_t>(done);
+  }
+}
+
+// Only calls that a signal handler may make.
+void handle_fault(int signal, siginfo_t* info, void*) {
+  const auto* at = static_cast<const std::byte*>(info->si_addr);
+  for (const Mapping& mapping : mappings) {
+    const std::byte* data = mapping.data.load(std::memory_order_acquire);
+    if (data == nullptr || at < data || at >= data + mapping.bytes) continue;
+    write_text("\nerror: ");
+    write_text(mapping.path.data());
+    write_text(
+        ": was cut short, or cannot be read, while it was in use\n"
+        "  try: run again; where the file is part of a store, import or generate it again\n");
+    ::_exit(1);
+  }
+  ::signal(signal, SIG_DFL);  // the access is made again, and ends the process
+}
+
+}  // namespace
+
+void install_mapping_fault_handler() {
+  struct sigaction action {};
+  action.sa_sigaction = handle_fault;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+void watch_mapping(const void* data, size_t bytes, const std::filesystem::path& path) {
+  for (Mapping& mapping : mappings) {
+    if (mapping.taken.test_and_set()) continue;
+    const std::string& text = path.native();
+    const size_t length = std::min(text.size(), mapping.path.size() - 1);
+    std::copy_n(text.data(), length, mapping.path.data());
+    mapping.path[length] = '\0';
+    mapping.bytes = bytes;
+    mapping.data.store(static_cast<const std::byte*>(data), std::memory_order_release);
+    return;
+  }
+}
+
+void forget_mapping(const void* data) {
+  for (Mapping& mapping : mappings) {
+    if (mapping.data.load(std::memory_order_relaxed) != data) continue;
+    mapping.data.store(nullptr, std::memory_order_release);
+    mapping.taken.clear();
+    return;
+  }
+}
+
+}  // namespace cgcn
