@@ -34,6 +34,14 @@ void bind_options(CLI::App& command, OptionList& list) {
   }
 }
 
+void note_unused_options(const CLI::App& command, const OptionList& list,
+                         const std::function<bool(const Option&)>& uses) {
+  std::string text;
+  for (const Option& option : list.all())
+    if (command.count("--" + option.name()) > 0 && !uses(option)) text += " " + option.command_line();
+  if (!text.empty()) log::note("without effect beside the other options:{}", text);
+}
+
 void apply_common_options(const CommonOptions& options) {
   set_thread_count(static_cast<int>(options.threads));
   log::set_level(options.quiet || options.json ? log::Level::kQuiet : log::Level::kNormal);

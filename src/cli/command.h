@@ -21,6 +21,9 @@ struct CommonOptions {
 // Declares every option of the list on the command. Values given on the command line are checked and stored by the list
 // while CLI11 parses, so that a wrong one is one clear message.
 void bind_options(CLI::App& command, OptionList& list);
+// One line that names the options on the command line that nothing uses.
+void note_unused_options(const CLI::App& command, const OptionList& list,
+                         const std::function<bool(const Option&)>& uses);
 // Sets threads and the log level; call first in every command.
 void apply_common_options(const CommonOptions& options);
 

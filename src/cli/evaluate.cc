@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "common/json.h"
 #include "common/progress.h"
 #include "train/predictor.h"
 #include "train/result.h"

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/memory_budget.h"
 #include "common/progress.h"
+#include "common/timer.h"
 #include "partition/quality.h"
 
 namespace cgcn {
@@ -18,6 +20,7 @@ using nlohmann::json;
 enum class FirstLayer { kMean, kSum, kNone };
 
 struct PartitionCommand {
+  CLI::App* command = nullptr;
   CommonOptions common;
   PartitionOptions partition;
   MemoryOptions memory;
@@ -35,13 +38,14 @@ struct PartitionCommand {
     options.add_choice("aggregate", &first_layer,
                        {{"mean", FirstLayer::kMean}, {"sum", FirstLayer::kSum}, {"none", FirstLayer::kNone}},
                        "which A·X to compute now, for the training nodes and for all; none: when training needs it");
-    options.add("force", &partition.replace, "make the partition again if it is there");
+    options.add("force", &partition.replace, "make the partition and A·X again if they are there");
     memory.list_options(options);
     common.list_options(options);
   }
 
   void run() {
     apply_common_options(common);
+    note_unused_options(*command, options, [&](const Option& option) { return partition.uses(option.name()); });
     const uint64_t budget = memory.budget();
     Stages stages(/*apart=*/true);
     stages.begin("open the store");
@@ -51,11 +55,18 @@ struct PartitionCommand {
     const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
                                                                       : NormalisationKind::kMean};
     const bool aggregates = first_layer != FirstLayer::kNone;
+    if (aggregates && partition.replace) forget_aggregated(opened, normalisation);
     bool all_aggregated = false;
+    const Timer timer;
     const PartitionResult result = ensure_partition(opened, partition, &stages, [&](uint64_t left) {
-      if (!aggregates || left < aggregation_memory(opened)) return;
-      aggregated_features(opened, normalisation, left);
-      all_aggregated = true;
+      if (!aggregates || left < aggregation_memory(opened.dataset())) return false;
+      try {
+        aggregated_features(opened, normalisation, left);
+        all_aggregated = true;
+      } catch (const Error& problem) {  // METIS's work is not to be lost: once more when the partition is there
+        log::note("A·X of all nodes: {}; trying again after the partition", problem.problem());
+      }
+      return true;
     });
     if (aggregates) {
       const auto release = [&] {
@@ -71,21 +82,24 @@ struct PartitionCommand {
         aggregated_features(opened, normalisation, memory_left(budget));
       }
     }
+    stages.end();
+    const double seconds = timer.seconds();
     stages.begin("figures");
     const PartitionQuality quality = measure_quality(result.layout, clusters_per_batch, partition.seed);
     stages.end();
-    print(opened, result, quality, stages);
+    print(opened, result, quality, stages, seconds);
   }
 
-  void print(const Store& opened, const PartitionResult& result, const PartitionQuality& quality,
-             const Stages& stages) const {
+  // seconds: all but opening the store and the figures.
+  void print(const Store& opened, const PartitionResult& result, const PartitionQuality& quality, const Stages& stages,
+             double seconds) const {
     const std::string name = result.layout.path.filename().string();
     if (common.json) {
       json steps = json::array();
-      double preprocessing = 0;  // all but METIS and the figures
+      double preprocessing = seconds + stages.list()[0].seconds;  // all but METIS and the figures
       for (const auto& stage : stages.list()) {
         steps.push_back({{"stage", stage.name}, {"seconds", stage.seconds}, {"peak_rss", stage.peak_rss}});
-        if (stage.name != "METIS" && stage.name != "figures") preprocessing += stage.seconds;
+        if (stage.name == "METIS") preprocessing -= stage.seconds;
       }
       const json report = {{"partition", name},
                            {"path", result.layout.path.string()},
@@ -96,7 +110,7 @@ struct PartitionCommand {
                            {"quality", quality.to_json()},
                            {"preprocessing_seconds", preprocessing},
                            {"stages", steps}};
-      fmt::print("{}\n", report.dump(2));
+      fmt::print("{}\n", to_text(report, 2));
       return;
     }
     fmt::print("{}{}\n\n{}", name, result.reused ? ": already there, nothing to do" : "", quality.to_table());
@@ -114,6 +128,7 @@ struct PartitionCommand {
 void add_partition_command(CLI::App& program) {
   auto state = std::make_shared<PartitionCommand>();
   CLI::App* command = program.add_subcommand("partition", "Partition a graph store into clusters");
+  state->command = command;
   command->add_option("store", state->store, "the graph store")->required();
   state->list_options();
   bind_options(*command, state->options);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "common/error.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/progress.h"
 #include "graph/npy.h"
@@ -187,7 +188,7 @@ void PredictCommand::run_command() {
   });
   file.commit();
   if (common.json)
-    fmt::print("{}\n", nlohmann::json({{"output", output}, {"nodes", count}, {"columns", values.columns()}}).dump());
+    fmt::print("{}\n", to_text({{"output", output}, {"nodes", count}, {"columns", values.columns()}}));
   else
     log::note("{}: {} nodes", output, format_count(count));
 }

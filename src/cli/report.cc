@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "common/error.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "report/page.h"
 #include "report/run_record.h"

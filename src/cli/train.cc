@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "common/error.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/progress.h"
@@ -34,7 +35,6 @@ struct TrainCommand {
   void settle_options();
   void settle_resumed_options();
   void show_settings();
-  void show_unused();
   TrainingSummary train(Trainer& trainer);
   void report(const TrainingSummary& summary, const Dataset& data) const;
 
@@ -97,16 +97,6 @@ void TrainCommand::show_settings() {
   for (const Option& option : list.all())
     if (!option.is_default()) text += " " + option.command_line();
   log::note("settings:{}", text.empty() ? " the defaults" : text);
-}
-
-// Options on the command line that the chosen method has no use for.
-void TrainCommand::show_unused() {
-  std::string text;
-  for (const auto& [name, value] : given_options())
-    if (const Option& option = *list.find(name); !options.uses(option)) text += " " + option.command_line();
-  if (!text.empty())
-    log::note("without effect, given {} and {}:{}", list.find("method")->command_line(),
-              list.find("first-layer")->command_line(), text);
 }
 
 void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) const {
@@ -180,7 +170,7 @@ void TrainCommand::run_command() {
   const Dataset data = opened.dataset();
   RunDirectory directory = resume ? RunDirectory::reopen(run) : RunDirectory::create(run, data.name);
   show_settings();
-  show_unused();
+  note_unused_options(*command, list, [&](const Option& option) { return options.uses(option); });
   Trainer trainer(opened, options, std::move(directory));
   const ClusterLayout& layout = trainer.layout();
   if (options.method.uses_clusters())

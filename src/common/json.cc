@@ -11,4 +11,8 @@ nlohmann::json parse_json(std::string_view text) {
   return too_deep ? json(json::value_t::discarded) : value;
 }
 
+std::string to_text(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace cgcn

@@ -1,7 +1,8 @@
-// JSON that comes from a file, which may be damaged or hostile.
+// JSON from files that may be damaged or hostile, and to files whatever users call their things.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 namespace cgcn {
@@ -9,5 +10,8 @@ namespace cgcn {
 // Discarded (is_discarded) where it is not JSON, or where it is nested deeper than anything we write: to copy or print
 // such a value takes a stack frame a level.
 nlohmann::json parse_json(std::string_view text);
+
+// Names of classes, files and folders are users' bytes: those that are not UTF-8 are replaced rather than refused.
+std::string to_text(const nlohmann::json& json, int indent = -1);
 
 }  // namespace cgcn

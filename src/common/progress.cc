@@ -21,7 +21,9 @@ constexpr milliseconds kPatience{1500};       // quick work shows nothing
 constexpr milliseconds kFrame{100};           // between frames on a terminal
 constexpr milliseconds kLogInterval{10'000};  // between lines elsewhere
 
-std::atomic<bool> one_is_shown = false;
+// Those that are there, the newest last: it has the line.
+std::mutex list_mutex;
+std::vector<const Progress*> list;
 
 size_t terminal_width() {
   winsize size{};
@@ -57,8 +59,10 @@ std::string cut(const std::string& text, size_t width) {
 
 Progress::Progress(std::string title, uint64_t total, std::string unit)
     : title_(std::move(title)), unit_(std::move(unit)), total_(total) {
-  if (log::level() != log::Level::kNormal || one_is_shown.exchange(true)) return;
+  if (log::level() != log::Level::kNormal) return;
+  const std::lock_guard lock(list_mutex);
   thread_ = std::thread([this] { show_until_stopped(); });
+  list.push_back(this);
 }
 
 Progress::~Progress() {
@@ -69,7 +73,13 @@ Progress::~Progress() {
   }
   stop_signal_.notify_all();
   thread_.join();
-  one_is_shown = false;
+  const std::lock_guard lock(list_mutex);
+  std::erase(list, this);
+}
+
+bool Progress::has_the_line() const {
+  const std::lock_guard lock(list_mutex);
+  return !list.empty() && list.back() == this;
 }
 
 void Progress::set_note(std::string note) {
@@ -83,6 +93,7 @@ void Progress::show_until_stopped() {
   milliseconds wait = terminal ? kPatience : kLogInterval;
   bool shown = false;
   for (unsigned frame = 0; !stop_signal_.wait_for(lock, wait, [this] { return stopping_; }); ++frame) {
+    if (!has_the_line()) continue;
     const ProgressState state{title_, unit_, note_, done_, total_, begun_, timer_.seconds(), frame};
     if (terminal) {
       const std::string output = "\r" + format_progress(state, terminal_width() - 1) + "\x1b[K";

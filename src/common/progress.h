@@ -1,6 +1,6 @@
 // Progress of anything that may take over two seconds: a bar with time left on a terminal, a line now and then in a
-// log, nothing when quiet or when it was quick. Safe to advance from several threads. There is one line: what begins
-// while another is shown stays silent.
+// log, nothing when quiet or when it was quick. Safe to advance from several threads. There is one line: while
+// several are there, the newest has it.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,7 @@ class Progress {
 
  private:
   void show_until_stopped();
+  bool has_the_line() const;
 
   std::string title_, unit_, note_;
   std::atomic<uint64_t> total_, done_{0}, begun_{0};

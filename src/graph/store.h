@@ -59,6 +59,8 @@ class ArrayWriter {
  public:
   // columns 0: one-dimensional.
   ArrayWriter(const fs::path& file, std::string dtype, size_t item_bytes, uint64_t columns);
+  ArrayWriter(const ArrayWriter&) = delete;  // its thread knows where it is
+  ArrayWriter& operator=(const ArrayWriter&) = delete;
   template <class T>
   void append(std::span<const T> values) {
     CGCN_CHECK(sizeof(T) == item_bytes_);

@@ -118,8 +118,8 @@ std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const Import
   BuildCounts counts;
   std::vector<bool> touched(num_nodes, false);
   ArrayWriter targets = store.begin_array<NodeId>("adjacency_targets");
-  std::optional<ArrayWriter> weights;
-  if (edges.weighted()) weights.emplace(store.begin_array<float>("adjacency_weights"));
+  std::unique_ptr<ArrayWriter> weights;
+  if (edges.weighted()) weights.reset(new ArrayWriter(store.begin_array<float>("adjacency_weights")));
   const BuiltRows rows = build_rows(num_nodes, watched, build, &counts, [&](auto row_targets, auto row_weights) {
     targets.append(row_targets);
     if (weights) weights->append(row_weights);

@@ -21,8 +21,14 @@ namespace {
 constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
 constexpr size_t kWidestStrip = 64;                // columns
 constexpr size_t kChunk = 16384;                   // rows
-constexpr size_t kLeastChunk = 4096;               // rows, where every chunk copies all strips again
 constexpr size_t kRowBlock = 256;
+
+// X as strips, two chunks, and the mapped files. The links of a chunk are counted as the whole graph's, values and all:
+// nodes may be of very unlike degrees.
+uint64_t memory_for_all_strips(const FeatureMatrix& features, const CsrGraph& graph) {
+  const uint64_t row_bytes = uint64_t{features.columns()} * sizeof(float);
+  return features.stored_bytes() + 3 * graph.stored_bytes() + (graph.num_nodes() + 2 * kChunk) * row_bytes;
+}
 
 class Aggregator {
  public:
@@ -55,12 +61,11 @@ class Aggregator {
     const size_t fitting = std::min<uint64_t>(kStripBytes, memory_ / 2) / (std::max<size_t>(n_, 1) * sizeof(float));
     const size_t strip = std::clamp<size_t>(fitting >= 16 ? fitting / 16 * 16 : fitting, 1, kWidestStrip);
     const uint64_t mapped = features_.stored_bytes() + rows_.graph().stored_bytes();
-    // The links of a chunk are a small part of the graph's, unless nodes are of very unlike degrees: count them all.
-    const bool whole = memory_ > n_ * row_bytes + 2 * kChunk * row_bytes + mapped + 2 * rows_.graph().stored_bytes();
+    const bool whole = memory_ >= memory_for_all_strips(features_, rows_.graph());
     Buffer<float> source(size_t{n_} * (whole ? width : std::min(strip, width)));
     prefer_huge_pages(source.data(), source.size() * sizeof(float));
     const uint64_t taken = source.size() * sizeof(float), left = memory_ > taken ? memory_ - taken : 0;
-    const size_t most_rows = whole ? kChunk : std::max<size_t>(left / (2 * row_bytes), kLeastChunk);
+    const size_t most_rows = whole ? kChunk : std::max<size_t>(left / (2 * row_bytes), kRowBlock);
     const size_t chunk_rows = std::min<size_t>(most_rows, n_);
     Buffer<float> chunks[2] = {Buffer<float>(chunk_rows * width), Buffer<float>(chunk_rows * width)};
     // Mapped pages are kept from one chunk to the next while there is room: finding them again costs time.
@@ -172,17 +177,27 @@ class Aggregator {
     row.columns.clear();
   }
 
+  // At most so many entries are in the row of v.
+  uint64_t most_entries(NodeId v) const {
+    if (features_.kind() == FeatureMatrix::Kind::kIdentity) return rows_.max_length(v);
+    uint64_t entries = features_.row_columns(v).size();
+    for (const NodeId u : rows_.graph().neighbours(v)) entries += features_.row_columns(u).size();
+    return std::min<uint64_t>(entries, features_.columns());
+  }
+
   void write_sparse() {
-    constexpr size_t kBlock = 1024, kBlocksPerChunk = 64;
+    constexpr size_t kBlock = 256, kMostBlocks = 256;
     ArrayWriter offsets = writer_.begin_array<EdgeOffset>("features_offsets");
     ArrayWriter columns = writer_.begin_array<uint32_t>("features_columns");
     ArrayWriter values = writer_.begin_array<float>("features_values");
     EdgeOffset total = 0;
     offsets.append(std::span<const EdgeOffset>(&total, 1));
     const size_t width = features_.kind() == FeatureMatrix::Kind::kIdentity ? 0 : features_.columns();
-    for (size_t begin = 0; begin < n_; begin += kBlock * kBlocksPerChunk) {
+    for (size_t begin = 0, end = 0; begin < n_; begin = end) {
       throw_if_interrupted();
-      const size_t end = std::min<size_t>(n_, begin + kBlock * kBlocksPerChunk);
+      // A vector may have twice the room that it needs.
+      for (uint64_t bytes = 0; end < n_ && end < begin + kBlock * kMostBlocks && (end == begin || bytes < memory_ / 4);)
+        bytes += 2 * (sizeof(uint32_t) + sizeof(float)) * most_entries(static_cast<NodeId>(end++));
       std::vector<SparseBlock> blocks((end - begin + kBlock - 1) / kBlock);
       parallel_blocks(end - begin, kBlock, [&](size_t first, size_t last) {
         SparseRow row(width);
@@ -235,6 +250,10 @@ std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::
   return std::nullopt;
 }
 
+fs::path store_product(const Store& store, const Normalisation& normalisation) {
+  return store.path() / "cache" / ("aggregated-" + normalisation.name());
+}
+
 FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, const Normalisation& normalisation,
                              uint64_t memory, bool rows_normalised) {
   nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
@@ -263,12 +282,14 @@ FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisati
                         rows_normalised);
 }
 
-uint64_t aggregation_memory(const Store& store) {
-  const Dataset data = store.dataset();
-  const uint64_t mapped = data.features.stored_bytes() + data.graph.stored_bytes();
-  if (!data.features.is_dense()) return 2 * mapped;
-  return mapped + 2 * data.graph.stored_bytes() + sizeof(float) * data.num_nodes() * data.features.columns() +
-         2 * kChunk * sizeof(float) * data.features.columns();
+uint64_t aggregation_memory(const Dataset& data) {
+  if (data.features.is_dense()) return memory_for_all_strips(data.features, data.graph);
+  return 2 * (data.features.stored_bytes() + data.graph.stored_bytes());
+}
+
+void forget_aggregated(const Store& store, const Normalisation& normalisation) {
+  std::error_code ignored;
+  fs::remove_all(store_product(store, normalisation), ignored);
 }
 
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {
@@ -277,8 +298,8 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
-  return ensure_product(store.path() / "cache" / ("aggregated-" + normalisation.name()), store, store.dataset(),
-                        normalisation, memory, rows_normalised);
+  return ensure_product(store_product(store, normalisation), store, store.dataset(), normalisation, memory,
+                        rows_normalised);
 }
 
 }  // namespace cgcn

@@ -147,7 +147,8 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     throw_if_interrupted();
     stages.begin("METIS");
     MetisRun run = run_metis(graph, parts, options, beside);
-    stages.end_after(run.seconds, run.peak_rss, "work beside METIS, after its end");
+    stages.end_as(run.seconds, run.peak_rss);
+    if (run.beside_seconds > 0) stages.add_beside("meanwhile, beside METIS", run.beside_seconds);
     clusters = std::move(run.clusters);
   }
   Assignment assignment = close_up(std::move(clusters));

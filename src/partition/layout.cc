@@ -57,7 +57,11 @@ class LayoutWriter {
       while (end < order_.size() && (end == begin || (bytes < most_bytes && end - begin < most_rows)))
         bytes += size_of(order_[end++]);
       use(begin, end);
-      if (memory_figures().file_backed > memory_ / 2) store_.release_pages();
+      touched_ += std::max<size_t>(bytes, (end - begin) * kMappedAround);
+      if (touched_ > memory_ / 8) {  // so much may have become resident: look
+        touched_ = 0;
+        if (memory_figures().file_backed > memory_ / 4) store_.release_pages();
+      }
       begin = end;
     }
   }
@@ -143,6 +147,7 @@ class LayoutWriter {
   Progress progress_;
   Buffer<std::byte> chunks_[2];
   size_t turn_ = 0;
+  uint64_t touched_ = 0;  // bytes that may be mapped since the memory was looked at
 };
 
 // One row of the store as a row of the layout: neighbours that are not in the layout fall away. Returns its length.
@@ -172,17 +177,17 @@ void LayoutWriter::write_adjacency() {
   const CsrGraph& graph = data_.graph;
   Buffer<NodeId> position(graph.num_nodes(), kNoNode);
   for (size_t r = 0; r < order_.size(); ++r) position[order_[r]] = static_cast<NodeId>(r);
-  ArrayWriter offsets = writer_.begin_array<EdgeOffset>("adjacency_offsets");
-  ArrayWriter targets = writer_.begin_array<NodeId>("adjacency_targets");
-  std::optional<ArrayWriter> weights;
-  if (graph.weighted()) weights.emplace(writer_.begin_array<float>("adjacency_weights"));
-  EdgeOffset total = 0;
-  uint64_t loops = 0;
-  offsets.append(std::span<const EdgeOffset>(&total, 1));
   struct Chunk {
     Buffer<NodeId> targets;
     Buffer<float> weights;
-  } chunks[2];
+  } chunks[2];  // before the writers, which read them until they are gone
+  ArrayWriter offsets = writer_.begin_array<EdgeOffset>("adjacency_offsets");
+  ArrayWriter targets = writer_.begin_array<NodeId>("adjacency_targets");
+  std::unique_ptr<ArrayWriter> weights;
+  if (graph.weighted()) weights.reset(new ArrayWriter(writer_.begin_array<float>("adjacency_weights")));
+  EdgeOffset total = 0;
+  uint64_t loops = 0;
+  offsets.append(std::span<const EdgeOffset>(&total, 1));
   size_t turn = 0;
   std::vector<size_t> starts, lengths;  // of the chunk's rows: room for all neighbours, and those that stayed
   std::vector<EdgeOffset> ends;

@@ -72,8 +72,8 @@ int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions&
 [[noreturn]] void run_child(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
                             SharedResult& result) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed takes its child along
-  for (const int signal : {SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, SIG_DFL);
-  std::signal(SIGINT, SIG_IGN);  // Ctrl-C reaches the whole group: the parent decides
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // they reach the group: the parent decides
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int nowhere = ::open("/dev/null", O_WRONLY);
@@ -85,7 +85,7 @@ int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions&
   ::_exit(0);
 }
 
-constexpr const char* kStopped = "interrupted: partitioning was stopped, nothing was written";
+constexpr const char* kStopped = "interrupted: partitioning was stopped, no partition was written";
 
 // The child, which does not outlive this object.
 class MetisProcess {
@@ -108,6 +108,7 @@ class MetisProcess {
       const pid_t ended = ::wait4(child_, &status, WNOHANG, &usage);
       if (ended == child_) {
         child_ = 0;
+        if (interrupted()) throw Interrupted(kStopped);  // METIS has a handler of its own for SIGTERM
         return status;
       }
       if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
@@ -121,13 +122,14 @@ class MetisProcess {
   pid_t child_;
 };
 
-// METIS has one core, this process the others.
-void work_beside(const WorkBesideMetis& beside, uint64_t memory) {
+// METIS has one core, this process the others. Returns the seconds that it took; 0: there was nothing to do.
+double work_beside(const WorkBesideMetis& beside, uint64_t memory) {
   const int threads = thread_count();
-  if (!beside || threads < 2) return;
+  if (!beside || threads < 2) return 0;
   const ThreadCountScope others(threads - 1);
+  const Timer timer;
   try {
-    beside(memory);
+    return beside(memory) ? timer.seconds() : 0;
   } catch (const Interrupted&) {
     throw Interrupted(kStopped);
   }
@@ -181,13 +183,14 @@ MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptio
   if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
   if (child == 0) run_child(graph, parts, options, result);
   MetisProcess process(child);
-  work_beside(beside, options.metis_memory - needed);
+  const double beside_seconds = work_beside(beside, options.metis_memory - needed);
   rusage usage{};
   const int status = process.wait(usage);
   const auto [return_code, seconds] = result.outcome();
   MetisRun run{.clusters = Buffer<uint32_t>(nodes),
                .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024,
-               .seconds = seconds};
+               .seconds = seconds,
+               .beside_seconds = beside_seconds};
   check_outcome(status, return_code, run.peak_rss);
   for (size_t v = 0; v < nodes; ++v) {
     const int32_t cluster = result.clusters()[v];

@@ -38,6 +38,7 @@ struct MetisRun {
   Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts
   uint64_t peak_rss = 0;      // of the child
   double seconds = 0;         // METIS's own
+  double beside_seconds = 0;  // of the work beside it
 };
 
 // parts is from 2 to the number of nodes. METIS has one thread: where there are more, they do what `beside` says in the

@@ -151,6 +151,13 @@ PartitionOptions PartitionOptions::settled() const {
   return options;
 }
 
+bool PartitionOptions::uses(const std::string& option) const {
+  const bool metis = from.empty() && (method == PartitionMethod::kMetis || method == PartitionMethod::kMetisRecursive);
+  if (option == "objective" || option == "imbalance" || option == "node-weights") return metis;
+  if (option == "partition-seed") return metis || (from.empty() && method == PartitionMethod::kRandom);
+  return true;
+}
+
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch) {
   std::iota(clusters.begin(), clusters.end(), 0u);
   Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);
@@ -179,11 +186,13 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   }
   const json description = describe(options, parts, file_digest), source = describe_source(store);
   const fs::path path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
+  for (const char* folder : {"partitions", "cache"}) remove_stale_temporaries(store.path() / folder);
   std::error_code ignored;
   const auto open = [&] {
     stages->begin("open");
     result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source, store)));
     result.reused = true;
+    remove_stale_temporaries(path / "aggregated");
     check_file_parts(options, result.layout.num_clusters());
     stages->end();
     return result;

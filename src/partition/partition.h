@@ -45,6 +45,7 @@ struct PartitionOptions {
   void list_options(OptionList& list);
   // Checked, with what one option says of another: a file to read from means that file. Error where they contradict.
   PartitionOptions settled() const;
+  bool uses(const std::string& option) const;  // whether the chosen partitioner makes any use of it
   // Within a budget for the whole process. Error where the tables of a layout do not fit.
   void take_memory(uint64_t budget, const Store& store);
 };
@@ -68,8 +69,9 @@ struct PartitionResult {
 };
 
 // What needs no clusters can be done while METIS, which has one thread, looks for them; it gets the bytes that METIS
-// leaves of its memory. It may not be called at all: no METIS, one thread, a partition that is there.
-using WorkBesideMetis = std::function<void(uint64_t memory)>;
+// leaves of its memory, and says whether there was something to do. It may not be called at all: no METIS, one thread,
+// a partition that is there.
+using WorkBesideMetis = std::function<bool(uint64_t memory)>;
 
 // Finds the partition of this store with these options, or makes it, telling `stages` where time and memory went.
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, Stages* stages = nullptr,
@@ -88,6 +90,7 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);
 // With this much it takes the least time.
-uint64_t aggregation_memory(const Store& store);
+uint64_t aggregation_memory(const Dataset& data);
+void forget_aggregated(const Store& store, const Normalisation& normalisation);  // so that it is computed again
 
 }  // namespace cgcn

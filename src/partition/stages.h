@@ -32,13 +32,14 @@ class Stages {
     list_.push_back({std::move(running_), timer_.seconds(), std::max(memory_figures().peak_rss, other_rss)});
     running_.clear();
   }
-  // Ends the stage as one that took so long; the time since, where it is worth a line, is the stage `after`.
-  void end_after(double seconds, uint64_t other_rss, std::string after) {
-    const double rest = timer_.seconds() - seconds;
-    const bool told = rest > 0.05;
-    end(other_rss);
-    if (told) list_.back().seconds = seconds;
-    if (told) list_.push_back({std::move(after), rest, list_.back().peak_rss});
+  // Ends a stage that another process did, with that one's own figures.
+  void end_as(double seconds, uint64_t peak_rss) {
+    list_.push_back({std::move(running_), seconds, peak_rss});
+    running_.clear();
+  }
+  // What this process did while another did the stage that has just ended.
+  void add_beside(std::string name, double seconds) {
+    list_.push_back({std::move(name), seconds, memory_figures().peak_rss});
   }
   const std::vector<Stage>& list() const { return list_; }
 

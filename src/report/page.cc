@@ -1,6 +1,7 @@
 #include "report/page.h"
 
 #include "common/error.h"
+#include "common/json.h"
 #include "report/embedded.h"
 #include "train/result.h"
 

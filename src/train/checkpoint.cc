@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include "common/error.h"
+#include "common/json.h"
 #include "train/safetensors.h"
 
 namespace cgcn {
@@ -48,7 +49,7 @@ void save_model(const fs::path& file, RunOptions options, const Model& model, st
   const nlohmann::json description = {{"version", kVersion},    {"options", list.to_json()},
                                       {"shape", model.shape()}, {"trained_on", trained_on},
                                       {"state", state},         {"optimiser", optimiser_file}};
-  writer.set_metadata({{"format", "pt"}, {kMetadataKey, description.dump()}});
+  writer.set_metadata({{"format", "pt"}, {kMetadataKey, to_text(description)}});
   writer.write(file);
 }
 

@@ -58,8 +58,4 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
           {"workspace_bytes", summary.workspace_bytes}};
 }
 
-std::string to_text(const nlohmann::json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace cgcn

@@ -11,7 +11,5 @@ namespace cgcn {
 // Scores, counts per class, and the confusion matrix where there is one.
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name);
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data);
-// Class names come from users' files: bytes that are not UTF-8 are replaced rather than refused.
-std::string to_text(const nlohmann::json& json, int indent = -1);
 
 }  // namespace cgcn

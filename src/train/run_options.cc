@@ -46,12 +46,17 @@ bool RunOptions::uses(const Option& option) const {
     return std::find(methods.begin(), methods.end(), method.method) != methods.end();
   };
   if ((option.group() == "Partition" && name != "transductive") || name == "per-batch" || name == "draw")
-    return method.uses_clusters();
+    return method.uses_clusters() && partition.uses(name);
   if (name == "batch-nodes") return is_one_of({Method::kSgd, Method::kGraphSage, Method::kFastGcn, Method::kVrGcn});
   if (name == "fanout") return is_one_of({Method::kGraphSage, Method::kVrGcn});
   if (name == "layer-nodes" || name == "importance") return is_one_of({Method::kFastGcn});
   if (name == "control-variate") return is_one_of({Method::kVrGcn});
   if (name == "input-normalisation") return !batch_aggregates_input();
+  if (name == "lambda")
+    return model.normalisation == NormalisationKind::kSelfDiagonal ||
+           (!batch_aggregates_input() && model.input_normalisation == NormalisationKind::kSelfDiagonal);
+  if (name == "step-epochs" || name == "step-factor") return train.schedule == LearningRateSchedule::kStep;
+  if (name == "evaluation-blocks") return train.evaluation.kind == EvaluationKind::kBlocks;
   return true;
 }
 

@@ -52,7 +52,7 @@ void SafetensorsWriter::write(const fs::path& path) const {
         {"dtype", entry->type}, {"shape", entry->shape}, {"data_offsets", {offset, offset + entry->bytes.size()}}};
     offset += entry->bytes.size();
   }
-  std::string text = header.dump();
+  std::string text = to_text(header);
   text.resize(padded(text.size() + 8) - 8, ' ');
   OutputFile file = OutputFile::staged(path);
   const uint64_t length = text.size();

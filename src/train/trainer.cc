@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/interrupt.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "train/result.h"
 
@@ -153,8 +154,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
 void Trainer::describe_run() {
   nlohmann::json environment = describe_environment();
   environment["store"] = trained_on_;
-  write_file_atomically(run_.environment_file(),
-                        environment.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(run_.environment_file(), to_text(environment, 2) + "\n");
   std::error_code ignored;
   fs::remove(run_.result_file(), ignored);  // of the run before it went on
   OptionList list;

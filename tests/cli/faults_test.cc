@@ -61,9 +61,22 @@ TEST_F(Faults, APartitionKilledAtAnyMomentIsMadeAgain) {
     const Outcome again = run(command);
     ASSERT_EQ(again.exit_code, 0) << again.errors;
     ASSERT_EQ(partitions().size(), 1u) << "what the killed one left should be gone";
-    EXPECT_NO_THROW(Store(partitions()[0]));
+    EXPECT_NO_THROW(Store{partitions()[0]});
   }
   EXPECT_GT(killed, 5);
+  // What is left of one partition goes when another is used, too.
+  const auto is_left = [&] {
+    const auto found = partitions();
+    return std::any_of(found.begin(), found.end(),
+                       [](const fs::path& path) { return path.string().ends_with(".tmp"); });
+  };
+  const pid_t program = start({"partition", "g", "--parts", "40", "--quiet"});
+  while (!is_left() && ::waitpid(program, nullptr, WNOHANG) == 0) std::this_thread::yield();
+  ::kill(program, SIGKILL);
+  finish(program);
+  ASSERT_TRUE(is_left()) << "the partition was done too soon: this shows nothing";
+  ASSERT_EQ(run(command).exit_code, 0);
+  EXPECT_FALSE(is_left());
 }
 
 // Files that stay in memory are mapped. Where one is cut short, the run ends with its name.

@@ -53,7 +53,7 @@ TEST_F(PartitionInterrupt, StopsMetisAndLeavesNothing) {
   const Outcome outcome = finish(program);
   EXPECT_LT(timer.seconds(), 3);  // METIS would take many times that
   EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_THAT(outcome.errors, testing::HasSubstr("partitioning was stopped, nothing was written"));
+  EXPECT_THAT(outcome.errors, testing::HasSubstr("partitioning was stopped, no partition was written"));
   EXPECT_NE(::kill(children[0], 0), 0);
   EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions") && !fs::is_empty(folder_ / "g" / "partitions"));
   EXPECT_NO_THROW(Store(folder_ / "g"));

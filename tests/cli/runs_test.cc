@@ -113,6 +113,21 @@ TEST_F(Runs, OptionsOfOtherMethodsAreNamed) {
   EXPECT_THAT(note, testing::Not(testing::AnyOf(HasSubstr("--batch-nodes"), HasSubstr("--transductive"))));
   EXPECT_THAT(run({"train", "g", "--run", "c", "--hidden", "8", "--epochs", "1", "--parts", "7"}).errors,
               testing::Not(HasSubstr("without effect")));
+  EXPECT_THAT(run({"train", "g", "--run", "d", "--hidden", "8", "--epochs", "1", "--lambda", "2", "--step-epochs", "5",
+                   "--evaluation-blocks", "3"})
+                  .errors,
+              HasSubstr("without effect beside the other options: --lambda 2 --step-epochs 5 --evaluation-blocks 3"));
+  EXPECT_THAT(run({"partition", "g", "--partitioner", "random", "--parts", "3", "--imbalance", "1.2"}).errors,
+              HasSubstr("without effect beside the other options: --imbalance 1.2"));
+}
+
+TEST_F(Runs, NamesThatAreNotUtf8AreNoBug) {
+  const std::string store = "gr\xe4ph";
+  generate(store);
+  const Outcome outcome = run(train(store, "r", {"--json"}, 1));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(run({"partition", store, "--json", "--parts", "3"}).exit_code, 0);
+  EXPECT_EQ(run({"predict", "r", store, "--json", "--output", "p\xe4.csv"}).exit_code, 0);
 }
 
 TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointGoesOn) {

@@ -102,14 +102,19 @@ TEST(Metis, WorkBesideItRunsOnTheOtherThreadsWithTheMemoryThatIsLeft) {
     ++calls;
     EXPECT_EQ(memory, 1000u);
     EXPECT_EQ(thread_count(), 2);
+    return true;
   });
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(thread_count(), 3);
   EXPECT_GT(run.seconds, 0);
+  EXPECT_GT(run.beside_seconds, 0);
   const MetisRun alone = run_metis(graph, 2, options);
   EXPECT_TRUE(std::ranges::equal(run.clusters, alone.clusters));
   const ThreadCountScope one(1);
-  run_metis(graph, 2, options, [](uint64_t) { FAIL() << "there is no other thread"; });
+  run_metis(graph, 2, options, [](uint64_t) {
+    ADD_FAILURE() << "there is no other thread";
+    return true;
+  });
 }
 
 TEST(Metis, AFailureBesideItEndsItAtOnce) {
@@ -118,8 +123,9 @@ TEST(Metis, AFailureBesideItEndsItAtOnce) {
   const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
   const ThreadCountScope threads(2);
   const Timer timer;
-  EXPECT_EQ(test::message_of<Error>([&] { run_metis(graph, 1000, {}, [](uint64_t) { throw Error("no luck"); }); }),
-            "no luck");
+  EXPECT_EQ(
+      test::message_of<Error>([&] { run_metis(graph, 1000, {}, [](uint64_t) -> bool { throw Error("no luck"); }); }),
+      "no luck");
   EXPECT_LT(timer.seconds(), 2);  // METIS takes many times that
   EXPECT_EQ(thread_count(), 2);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
