@@ -55,8 +55,11 @@ struct ReproduceCommand {
         figures[experiment.figures[f].label] = cell.figures[f];
         published[experiment.figures[f].label] = cell.cell.published[f];
       }
-      cells.push_back(
-          {{"row", cell.cell.row}, {"column", cell.cell.column}, {"figures", figures}, {"paper", published}});
+      cells.push_back({{"row", cell.cell.row},
+                       {"column", cell.cell.column},
+                       {"data", cell.data_kind()},
+                       {"figures", figures},
+                       {"paper", published}});
     }
     return {{"experiment", experiment.name}, {"data", result.data_notes}, {"cells", cells}};
   }

@@ -32,7 +32,8 @@ std::vector<AxisValue> parse_axis(const toml::table& table, const char* key, con
       values.push_back({.name = value["name"].value_or(std::string()),
                         .data = value["data"].value_or(std::string()),
                         .options = strings(value["options"]),
-                        .scale_options = scale_options(value)});
+                        .scale_options = scale_options(value),
+                        .runs = value["runs"].value_or(true)});
     }
   if (values.empty()) throw Error(fmt::format("has no {}", key), where);
   return values;
@@ -125,7 +126,8 @@ std::vector<Cell> Experiment::cells(ReproduceScale scale) const {
   std::vector<Cell> result;
   for (const AxisValue& row : rows)
     for (const AxisValue& column : columns) {
-      Cell cell{.row = row.name, .column = column.name, .data = row.data.empty() ? column.data : row.data};
+      Cell cell{.row = row.name, .column = column.name, .data = row.data};
+      cell.runs = row.runs && column.runs;
       const auto place = published.find({row.name, column.name});
       if (place != published.end()) cell.published = place->second;
       cell.published.resize(figures.size(), std::numeric_limits<double>::quiet_NaN());
@@ -148,7 +150,9 @@ const ExperimentData& experiment_data(const std::string& name) {
       {"ppi", {"--like", "ppi"}},
       {"reddit", {"--like", "reddit"}},
       {"amazon", {"--like", "amazon"}},
-      {"amazon2m", {"--like", "amazon2m"}}};
+      {"amazon2m", {"--like", "amazon2m"}},
+      // four links a node: neighbourhoods grow over many layers before they fill the graph
+      {"sparse", {"--nodes", "40000", "--edges", "80000", "--seed", "3"}}};
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const ExperimentData& data) { return data.name == name; });
   if (found == all.end()) throw Error("is not a graph that experiments know", name);

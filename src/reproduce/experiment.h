@@ -30,9 +30,10 @@ struct CellHistogram {
 
 struct AxisValue {
   std::string name;
-  std::string data;  // the graph, where this axis chooses it
+  std::string data;  // the graph; rows choose it
   std::vector<std::string> options;
   std::map<ReproduceScale, std::vector<std::string>> scale_options;
+  bool runs = true;  // false: only what the paper printed is shown
 };
 
 struct Cell {
@@ -40,6 +41,7 @@ struct Cell {
   std::string data;
   std::vector<std::string> options = {};  // of the command
   std::vector<double> published = {};     // the paper's figures in the same order; NaN: none
+  bool runs = true;
 };
 
 struct Experiment {

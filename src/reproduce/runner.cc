@@ -3,44 +3,27 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
-#include <sys/wait.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <set>
-#include <thread>
 
 #include "common/error.h"
 #include "common/hash.h"
 #include "common/interrupt.h"
 #include "common/json.h"
-#include "common/log.h"
 #include "common/progress.h"
-
-extern char** environ;
+#include "reproduce/program.h"
 
 namespace cgcn {
 namespace {
 
 using nlohmann::json;
-
-std::string last_line(const fs::path& log) {
-  std::string text = read_text_file(log), message;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    if (line.find("error") != std::string::npos || message.empty()) message = line;
-    begin = end + 1;
-  }
-  return message;
-}
 
 // What stands at "a.b" in a document; nullptr where nothing does. A list of stages is searched by their names.
 const json* find_value(const json& document, std::string_view path) {
@@ -76,54 +59,13 @@ std::vector<double> read_list(const json& document, std::string_view path) {
   return values;
 }
 
-// Runs the program with its output in a file. Throws Error with the last message where it fails.
-void run_program(const fs::path& program, const std::vector<std::string>& arguments, const fs::path& output) {
-  fs::path log = output;
-  log += ".log";
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  std::vector<std::string> words = {program.string()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  // A group of its own: Ctrl-C reaches the child once, from here, and it saves. Twice would end it at once.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t child = 0;
-  const int failure = ::posix_spawn(&child, program.c_str(), &actions, &attributes, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failure != 0) throw Error(fmt::format("cannot be started: {}", std::strerror(failure)), program.string());
-  int status = 0;
-  bool told = false;
-  for (pid_t ended = 0; ended != child;) {
-    ended = ::waitpid(child, &status, WNOHANG);
-    if (ended < 0 && errno != EINTR)
-      throw Error(fmt::format("its end cannot be waited for: {}", std::strerror(errno)), program.string());
-    if (ended == child) break;
-    if (interrupted() && !told) {
-      ::kill(child, SIGINT);
-      told = true;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  throw_if_interrupted();
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  throw Error(fmt::format("failed: {}", last_line(log)), fmt::format("clustergcn {}", fmt::join(arguments, " ")),
-              "see " + log.string());
-}
-
+// For file names, which the page of curves shows; letters beyond ASCII stay.
 std::string slug(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || std::isalnum(byte))
+      result += byte >= 0x80 ? c : static_cast<char>(std::tolower(byte));
     else if (!result.empty() && result.back() != '-')
       result += '-';
   }
@@ -147,16 +89,60 @@ std::string folder_state(const fs::path& folder) {
   return digest(files);
 }
 
-std::string store_content(const fs::path& store) {
-  const json meta = parse_json(read_text_file(store / "meta.json"));
-  return meta.is_object() ? meta.value("content_hash", std::string()) : std::string();
+bool is_store(const fs::path& path) { return fs::exists(path / "meta.json"); }
+
+// A graph as a cell uses it.
+struct CellStore {
+  fs::path path;
+  std::string content;  // its hash
+  bool real = false;    // imported; a store that `generate` made is not, wherever it lies
+};
+
+CellStore open_store(const fs::path& path) {
+  const json meta = parse_json(read_text_file(path / "meta.json"));
+  const json* content = find_value(meta, "content_hash");
+  return {.path = path,
+          .content = content != nullptr && content->is_string() ? content->get<std::string>() : std::string(),
+          .real = find_value(meta, "extra.import") != nullptr};
 }
 
-bool is_store(const fs::path& path) { return fs::exists(path / "meta.json"); }
+// The same graph in a folder of its own, without the partitions and A·X that are there: those of the user stay as they
+// are, and what is timed is not found ready. Links, since the files of a store never change.
+void link_store(const fs::path& from, const fs::path& to) {
+  fs::remove_all(to);
+  fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(from))
+    if (entry.is_regular_file()) fs::create_symlink(fs::canonical(entry.path()), to / entry.path().filename());
+}
+
+// One `reproduce` at a time for a folder: another would take a run that goes on for one that was stopped.
+class OutputLock {
+ public:
+  explicit OutputLock(const fs::path& folder) {
+    fs::create_directories(folder);
+    const fs::path file = folder / "lock";
+    // Left open in the cells' processes: one that outlives this program still holds the folder.
+    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT, 0644);
+    if (lock_ < 0) throw Error(fmt::format("cannot write: {}", std::strerror(errno)), file.string());
+    if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+    const int why = errno;
+    ::close(lock_);
+    if (why != EWOULDBLOCK) throw Error(fmt::format("cannot lock: {}", std::strerror(why)), file.string());
+    throw Error("another reproduction is running in it", folder.string(),
+                "wait until it has ended, or choose another --output");
+  }
+  ~OutputLock() { ::close(lock_); }
+  OutputLock(const OutputLock&) = delete;
+  OutputLock& operator=(const OutputLock&) = delete;
+
+ private:
+  int lock_;
+};
 
 class Runner {
  public:
-  Runner(const Experiment& experiment, const ReproduceOptions& options) : experiment_(experiment), options_(options) {}
+  Runner(const Experiment& experiment, const ReproduceOptions& options)
+      : experiment_(experiment), options_(options), lock_(options.output) {}
 
   ExperimentResult run() {
     const std::vector<Cell> cells = experiment_.cells(options_.scale);
@@ -178,35 +164,41 @@ class Runner {
     return options_.output / fmt::format("{}-{}", experiment_.name, scale_name(options_.scale));
   }
 
-  // The store of a graph: the real one where --data has it, else generated; made once and shared by experiments.
-  fs::path find_store(const std::string& name) {
-    const bool real = !options_.data.empty() && fs::exists(options_.data / name);
-    const bool shrunk = !real && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1 &&
+  // The store of a graph: that of --data where it is there, else generated; made once and shared by experiments.
+  CellStore find_store(const std::string& name) {
+    const bool given = !options_.data.empty() && fs::exists(options_.data / name);
+    const bool shrunk = !given && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1 &&
                         experiment_data(name).generate[0] == "--like";
-    notes_.insert(real     ? fmt::format("{}: the real graph", name)
-                  : shrunk ? fmt::format("{}: generated, {:g} of its size", name, experiment_.small_data)
-                           : fmt::format("{}: generated, at its size", name));
-    if (real && is_store(options_.data / name)) return options_.data / name;
-    std::vector<std::string> source;
-    if (real) {
-      source = {"import", fs::canonical(options_.data / name).string(), folder_state(options_.data / name)};
-    } else {
-      source = experiment_data(name).generate;
-      source.insert(source.begin(), "generate");
-      if (shrunk) source.insert(source.end(), {"--scale", fmt::format("{:g}", experiment_.small_data)});
-      source.push_back(options_.version);
-    }
-    const std::string folder = fmt::format("{}-{}-{}", name, real ? "real" : "generated", digest(source));
+    const CellStore store = open_store(!given                           ? generated_store(name, shrunk)
+                                       : is_store(options_.data / name) ? options_.data / name
+                                                                        : imported_store(name));
+    notes_.insert(store.real ? fmt::format("{}: the real graph", name)
+                  : given    ? fmt::format("{}: generated, the store of --data", name)
+                  : shrunk   ? fmt::format("{}: generated, {:g} of its size", name, experiment_.small_data)
+                             : fmt::format("{}: generated, at its size", name));
+    return store;
+  }
+
+  fs::path imported_store(const std::string& name) {
+    const fs::path source = options_.data / name;
+    const std::string state = digest({fs::canonical(source).string(), folder_state(source)});
+    return make_store(fmt::format("{}-real-{}", name, state), {"import", source.string()}, {});
+  }
+
+  fs::path generated_store(const std::string& name, bool shrunk) {
+    std::vector<std::string> shape = experiment_data(name).generate;
+    if (shrunk) shape.insert(shape.end(), {"--scale", fmt::format("{:g}", experiment_.small_data)});
+    std::vector<std::string> key = shape;
+    key.push_back(options_.version);
+    return make_store(fmt::format("{}-generated-{}", name, digest(key)), {"generate"}, shape);
+  }
+
+  fs::path make_store(const std::string& folder, std::vector<std::string> words, const std::vector<std::string>& more) {
     const fs::path store = options_.output / "stores" / folder;
     if (is_store(store)) return store;
     fs::create_directories(store.parent_path());
-    std::vector<std::string> words;
-    if (real) {
-      words = {"import", (options_.data / name).string(), store.string()};
-    } else {
-      words = {"generate", store.string()};
-      words.insert(words.end(), source.begin() + 1, source.end() - 1);
-    }
+    words.push_back(store.string());
+    words.insert(words.end(), more.begin(), more.end());
     fs::path output = store;
     output += ".txt";
     run_program(options_.program, words, output);
@@ -214,20 +206,34 @@ class Runner {
   }
 
   CellResult run_cell(const Cell& cell) {
-    const fs::path store = find_store(cell.data);
-    std::vector<std::string> words = {experiment_.command, store.string(), "--json"};
+    CellResult result{.cell = cell};
+    if (!cell.runs) {
+      result.figures.resize(experiment_.figures.size(), NAN);
+      result.lists.resize(experiment_.histograms.size());
+      return result;
+    }
+    const CellStore store = find_store(cell.data);
+    result.real = store.real;
+    std::vector<std::string> words = {experiment_.command, store.path.string(), "--json"};
     if (options_.threads > 0) words.insert(words.end(), {"--threads", std::to_string(options_.threads)});
+    const size_t shared = words.size();  // so many words a resumed run gets too
     words.insert(words.end(), cell.options.begin(), cell.options.end());
     std::vector<std::string> key = words;  // another program, or another graph under the same name, is another cell
-    key.insert(key.end(), {options_.version, store_content(store)});
-    const std::string name = fmt::format("{}--{}-{}", slug(cell.row), slug(cell.column), digest(key));
+    key.insert(key.end(), {options_.version, store.content});
+    const std::string name =
+        fmt::format("{}--{}--{}-{}", slug(cell.row), slug(cell.column), result.data_kind(), digest(key));
     const fs::path kept = cell_folder() / (name + ".json");
-    CellResult result{.cell = cell};
     if (experiment_.command == "train") result.run = cell_folder() / (name + ".run");
     if (!fs::exists(kept)) {
-      if (!result.run.empty()) go_on_or_begin(result.run, words);
-      const fs::path output = cell_folder() / (name + ".out");
+      const fs::path output = cell_folder() / (name + ".out"), view = cell_folder() / (name + ".store");
+      if (!result.run.empty()) {
+        go_on_or_begin(result.run, words, shared);
+      } else {
+        link_store(store.path, view);
+        words[1] = view.string();
+      }
       run_program(options_.program, words, output);
+      fs::remove_all(view);
       fs::rename(output, kept);
     }
     json document = parse_json(read_text_file(kept));
@@ -241,14 +247,16 @@ class Runner {
     return result;
   }
 
-  // A run that was stopped is resumed where it has a checkpoint, and begun again where it has none.
-  static void go_on_or_begin(const fs::path& run, std::vector<std::string>& words) {
-    if (fs::exists(run / "last.safetensors")) {
-      words = {words[0], words[1], "--json", "--run", run.string(), "--resume"};
-      return;
-    }
-    fs::remove_all(run);
+  // A run that was stopped is resumed where it has a checkpoint, and begun again where it has none. A resumed run has
+  // its own configuration: of the words only the first `shared` ones hold for it.
+  static void go_on_or_begin(const fs::path& run, std::vector<std::string>& words, size_t shared) {
+    const bool resume = fs::exists(run / "last.safetensors");
+    if (resume)
+      words.resize(shared);
+    else
+      fs::remove_all(run);
     words.insert(words.end(), {"--run", run.string()});
+    if (resume) words.push_back("--resume");
   }
 
   // Validation scores at a quarter, half, three quarters and the end of training: curve.25 … curve.100.
@@ -269,10 +277,9 @@ class Runner {
 
   const Experiment& experiment_;
   const ReproduceOptions& options_;
+  const OutputLock lock_;
   std::set<std::string> notes_;
 };
-
-std::string show(double value, int digits) { return std::isnan(value) ? "–" : fmt::format("{:.{}f}", value, digits); }
 
 }  // namespace
 
@@ -288,38 +295,6 @@ double read_figure(const json& document, const std::string& key) {
   return sum;
 }
 
-namespace {
-
-// One row of the experiment: bins downwards, its columns beside one another.
-std::string histogram_table(const Experiment& experiment, const ExperimentResult& result, size_t which, size_t row) {
-  const CellHistogram& histogram = experiment.histograms[which];
-  const size_t columns = experiment.columns.size();
-  std::map<int64_t, std::vector<size_t>> bins;
-  for (size_t c = 0; c < columns; ++c)
-    for (const double value : result.cells[row * columns + c].lists.at(which)) {
-      auto& counts = bins[static_cast<int64_t>(std::floor(value / histogram.width))];
-      counts.resize(columns);
-      ++counts[c];
-    }
-  std::string text = fmt::format("\n| {}, {} |", experiment.rows[row].name, histogram.label), rule = "\n| --- |";
-  for (const AxisValue& column : experiment.columns) {
-    text += fmt::format(" {} |", column.name);
-    rule += " ---: |";
-  }
-  text += rule;
-  if (bins.empty()) return text + "\n";
-  for (int64_t bin = bins.begin()->first; bin <= bins.rbegin()->first; ++bin) {
-    text += fmt::format("\n| {:g} – {:g} |", static_cast<double>(bin) * histogram.width,
-                        static_cast<double>(bin + 1) * histogram.width);
-    std::vector<size_t> counts = bins[bin];
-    counts.resize(columns);
-    for (const size_t count : counts) text += fmt::format(" {} |", count);
-  }
-  return text + "\n";
-}
-
-}  // namespace
-
 ExperimentResult run_experiment(const Experiment& experiment, const ReproduceOptions& options) {
   return Runner(experiment, options).run();
 }
@@ -334,36 +309,6 @@ fs::path write_report(const Experiment& experiment, const ExperimentResult& resu
   fs::path printed = page;
   run_program(options.program, words, printed.replace_extension(".txt"));
   return page;
-}
-
-std::string to_markdown(const Experiment& experiment, const ExperimentResult& result, const ReproduceOptions& options) {
-  std::string text = fmt::format("## {} ({})\n\n{}\n\n", experiment.title, experiment.paper, experiment.question);
-  text += fmt::format("    clustergcn reproduce {} --scale {}{}\n\n", experiment.name, scale_name(options.scale),
-                      options.data.empty() ? "" : " --data DIR");
-  for (const std::string& note : result.data_notes) text += fmt::format("- {}\n", note);
-  for (size_t f = 0; f < experiment.figures.size(); ++f) {
-    const CellFigure& figure = experiment.figures[f];
-    text += fmt::format("\n| {} (the paper's in brackets) |", figure.label);
-    for (const AxisValue& column : experiment.columns) text += fmt::format(" {} |", column.name);
-    text += "\n| --- |";
-    for (size_t c = 0; c < experiment.columns.size(); ++c) text += " --- |";
-    for (size_t r = 0; r < experiment.rows.size(); ++r) {
-      text += fmt::format("\n| {} |", experiment.rows[r].name);
-      for (size_t c = 0; c < experiment.columns.size(); ++c) {
-        const CellResult& cell = result.cells[r * experiment.columns.size() + c];
-        const double published = cell.cell.published[f];
-        text += fmt::format(" {}{} |", show(cell.figures[f], figure.digits),
-                            std::isnan(published) ? "" : fmt::format(" ({})", show(published, figure.digits)));
-      }
-    }
-    text += "\n";
-  }
-  for (size_t h = 0; h < experiment.histograms.size(); ++h)
-    for (size_t r = 0; r < experiment.rows.size(); ++r) text += histogram_table(experiment, result, h, r);
-  text += "\nThe cells' commands, from the first row on:\n\n";
-  for (const CellResult& cell : result.cells)
-    text += fmt::format("    {} {} {}\n", experiment.command, cell.cell.data, fmt::join(cell.cell.options, " "));
-  return text;
 }
 
 }  // namespace cgcn

@@ -13,7 +13,7 @@ namespace cgcn {
 
 struct ReproduceOptions {
   ReproduceScale scale = ReproduceScale::kSmall;
-  fs::path data = {};     // folder with real graphs, by name; empty: none
+  fs::path data = {};     // folder with graphs by name; empty: none
   fs::path output = {};   // results, runs and generated graphs
   fs::path program = {};  // clustergcn itself
   std::string version = {};
@@ -26,6 +26,9 @@ struct CellResult {
   std::vector<double> figures = {};
   std::vector<std::vector<double>> lists = {};  // for each histogram
   fs::path run = {};                            // of `train`; empty for other commands
+  bool real = false;                            // of a real graph, not a generated one
+
+  const char* data_kind() const { return !cell.runs ? "published" : real ? "real" : "generated"; }
 };
 
 struct ExperimentResult {

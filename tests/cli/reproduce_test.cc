@@ -1,7 +1,7 @@
 // Experiments run for real, on a tiny graph: every figure is found, what is there is not run again, Ctrl-C saves.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <set>
 #include <thread>
 
 #include "common/log.h"
@@ -37,7 +37,7 @@ class Reproduce : public test::ProgramTest {
 
 TEST_F(Reproduce, EveryFigureIsFoundAndNothingRunsTwice) {
   for (const auto& [command, given] : std::vector<std::pair<std::string, std::vector<std::string>>>{
-           {"train", {"--epochs", "2", "--hidden", "8", "--parts", "4"}}, {"partition", {"--parts", "4", "--force"}}}) {
+           {"train", {"--epochs", "2", "--hidden", "8", "--parts", "4"}}, {"partition", {"--parts", "4"}}}) {
     const Experiment experiment = tiny(command, given);
     const ExperimentResult result = run_experiment(experiment, options());
     ASSERT_EQ(result.cells.size(), 1u);
@@ -62,31 +62,73 @@ TEST_F(Reproduce, AnotherFolderOfDataIsAnotherGraph) {
     with_data.data = folder_ / folder;
     const ExperimentResult result = run_experiment(experiment, with_data);
     EXPECT_EQ(result.cells[0].figures[0], nodes);
-    EXPECT_EQ(result.data_notes, std::vector<std::string>{"ppi: the real graph"});
+    EXPECT_EQ(result.data_notes, std::vector<std::string>{"ppi: generated, the store of --data"});
+    EXPECT_FALSE(fs::exists(with_data.data / "ppi" / "partitions")) << "the user's store is left alone";
   }
 }
 
-TEST_F(Reproduce, CtrlCSavesTheCellAndTheNextRunGoesOn) {
-  const pid_t program = start({"reproduce", "convergence", "--output", "out"});
-  const fs::path cells = folder_ / "out" / "convergence-small";
-  const auto saved = [&] {
-    if (fs::exists(cells))
-      for (const auto& entry : fs::directory_iterator(cells))
-        if (entry.path().extension() == ".run" && fs::exists(entry.path() / "metrics.jsonl")) return true;
-    return false;
-  };
-  const Timer patience;
-  while (!saved() && patience.seconds() < 100) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  ASSERT_TRUE(saved());
+TEST_F(Reproduce, AnImportedGraphIsCalledReal) {
+  fs::create_directories(folder_ / "data");
+  write_file_atomically(folder_ / "ring.csv", "0,1\n1,2\n2,3\n3,4\n4,5\n5,0\n");
+  ASSERT_EQ(run({"import", "ring.csv", "data/ppi", "--quiet"}).exit_code, 0);
+  Experiment experiment = tiny("partition", {"--parts", "2", "--aggregate", "none"});
+  experiment.figures = {{.key = "quality.nodes", .label = "nodes"}};
+  ReproduceOptions with_data = options();
+  with_data.data = folder_ / "data";
+  const ExperimentResult result = run_experiment(experiment, with_data);
+  EXPECT_EQ(result.data_notes, std::vector<std::string>{"ppi: the real graph"});
+  EXPECT_THAT(to_markdown(experiment, result, with_data), testing::HasSubstr("| row (real) | 6.0 |"));
+}
+
+class ReproduceStopped : public Reproduce {
+ protected:
+  fs::path cells() const { return folder_ / "out" / "convergence-small"; }
+  std::vector<fs::path> files(const std::string& extension) const {
+    std::vector<fs::path> found;
+    if (fs::exists(cells()))
+      for (const auto& entry : fs::directory_iterator(cells()))
+        if (entry.path().extension() == extension) found.push_back(entry.path());
+    return found;
+  }
+  template <class Done>
+  static bool wait_until(const Done& done) {
+    const Timer patience;
+    while (!done() && patience.seconds() < 100) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return done();
+  }
+  size_t epochs() const {  // that all runs have recorded
+    size_t lines = 0;
+    for (const fs::path& run : files(".run"))
+      if (fs::exists(run / "metrics.jsonl")) {
+        const std::string text = read_text_file(run / "metrics.jsonl");
+        lines += static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+      }
+    return lines;
+  }
+  const std::vector<std::string> command_ = {"reproduce", "convergence", "--output", "out", "--threads", "1"};
+};
+
+TEST_F(ReproduceStopped, CtrlCSavesTheCellAndTheNextRunGoesOn) {
+  const pid_t program = start(command_);
+  ASSERT_TRUE(wait_until([&] { return epochs() > 0; }));
+  EXPECT_THAT(refused(command_), testing::HasSubstr("another reproduction is running in it"));
   ::kill(program, SIGINT);
   const Outcome outcome = finish(program);
   EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
-  size_t checkpoints = 0;
-  for (const auto& entry : fs::directory_iterator(cells)) {
-    EXPECT_NE(entry.path().extension(), ".json") << "a cell that was stopped is not done";
-    checkpoints += fs::exists(entry.path() / "last.safetensors") ? 1 : 0;
-  }
-  EXPECT_EQ(checkpoints, 1u);
+  EXPECT_TRUE(files(".json").empty()) << "a cell that was stopped is not done";
+  ASSERT_EQ(files(".run").size(), 1u);
+  const fs::path run = files(".run")[0];
+  EXPECT_TRUE(fs::exists(run / "last.safetensors"));
+  const size_t before = epochs();
+
+  const pid_t next = start(command_);
+  ASSERT_TRUE(wait_until([&] { return epochs() > before; }));
+  ::kill(next, SIGINT);
+  EXPECT_EQ(finish(next).exit_code, 130);
+  EXPECT_EQ(files(".run")[0], run);
+  const nlohmann::json environment = nlohmann::json::parse(read_text_file(run / "environment.json"));
+  EXPECT_THAT(environment.at("command").dump(), testing::HasSubstr("--resume"));
+  EXPECT_EQ(environment.at("threads"), 1);
 }
 
 }  // namespace
