@@ -71,7 +71,7 @@ TEST_F(Reproduce, AnImportedGraphIsCalledReal) {
   fs::create_directories(folder_ / "data");
   write_file_atomically(folder_ / "ring.csv", "0,1\n1,2\n2,3\n3,4\n4,5\n5,0\n");
   ASSERT_EQ(run({"import", "ring.csv", "data/ppi", "--quiet"}).exit_code, 0);
-  Experiment experiment = tiny("partition", {"--parts", "2", "--aggregate", "none"});
+  Experiment experiment = tiny("partition", {"--parts", "2", "--transductive", "--aggregate", "none"});
   experiment.figures = {{.key = "quality.nodes", .label = "nodes"}};
   ReproduceOptions with_data = options();
   with_data.data = folder_ / "data";
