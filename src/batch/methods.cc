@@ -36,6 +36,7 @@ class WholeGraph final : public BatchSource {
   }
   uint32_t batches_per_epoch() const override { return 1; }
   BatchLimits limits() const override { return batches_.limits(); }
+  uint64_t most_entries(std::span<const uint64_t> offsets) const override { return batches_.most_entries(offsets); }
   std::unique_ptr<BatchStorage> make_storage() const override { return std::make_unique<BatchStorage>(); }
   void prepare(uint32_t epoch, uint32_t, BatchStorage& storage) const override {
     storage.batch = whole_->batch;

@@ -51,10 +51,10 @@ struct PartitionCommand {
     stages.begin("open the store");
     const Store opened(store);
     stages.end();
-    partition.take_memory(budget, opened);
+    const bool aggregates = first_layer != FirstLayer::kNone;
+    partition.take_memory(budget, opened, [&] { return aggregates ? least_aggregation_memory(opened.dataset()) : 0; });
     const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
                                                                       : NormalisationKind::kMean};
-    const bool aggregates = first_layer != FirstLayer::kNone;
     if (aggregates && partition.replace) forget_aggregated(opened, normalisation);
     bool all_aggregated = false;
     const Timer timer;

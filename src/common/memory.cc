@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <vector>
 
 #include "common/error.h"
 
@@ -18,7 +19,7 @@ namespace cgcn {
 namespace {
 
 // A line "Key:   123 kB" of a /proc file, in bytes; 0 where it is not there.
-uint64_t proc_value(const char* path, std::string_view key) {
+uint64_t proc_value(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
     if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == ':')
@@ -26,10 +27,33 @@ uint64_t proc_value(const char* path, std::string_view key) {
   return 0;
 }
 
-uint64_t cgroup_value(const char* name) {
-  std::ifstream file(std::string("/sys/fs/cgroup/") + name);
+uint64_t group_value(const fs::path& file_path) {
+  std::ifstream file(file_path);
   uint64_t value = 0;
   return file >> value ? value : 0;  // "max" does not parse and means no limit
+}
+
+// The process's control group and those around it, each of which may have a limit. Where the group's own folder is not
+// to be seen, as in some containers, what is there is the outermost one.
+std::vector<fs::path> control_groups(const fs::path& root) {
+  const fs::path outermost = root / "sys/fs/cgroup";
+  std::vector<fs::path> groups{outermost};
+  std::ifstream file(root / "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::/")) continue;
+    for (const fs::path& name : fs::path(line.substr(4))) groups.push_back(groups.back() / name);
+  }
+  return groups;
+}
+
+// Without the page cache, which the kernel takes back where memory is short.
+uint64_t used_by_group(const fs::path& group) {
+  uint64_t cached = 0, value = 0;
+  std::ifstream file(group / "memory.stat");
+  for (std::string name; file >> name >> value;)
+    if (name == "active_file" || name == "inactive_file") cached += value;
+  const uint64_t current = group_value(group / "memory.current");
+  return current - std::min(current, cached);
 }
 
 }  // namespace
@@ -54,16 +78,18 @@ void prefer_huge_pages(void* begin, size_t bytes) {
   if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
-uint64_t total_memory() {
-  const uint64_t total = proc_value("/proc/meminfo", "MemTotal"), limit = cgroup_value("memory.max");
-  return limit == 0 ? total : std::min(total, limit);
+uint64_t total_memory(const fs::path& root) {
+  uint64_t total = proc_value(root / "proc/meminfo", "MemTotal");
+  for (const fs::path& group : control_groups(root))
+    if (const uint64_t limit = group_value(group / "memory.max")) total = std::min(total, limit);
+  return total;
 }
 
-uint64_t available_memory() {
-  uint64_t available = proc_value("/proc/meminfo", "MemAvailable");
-  if (const uint64_t limit = cgroup_value("memory.max")) {
-    const uint64_t used = cgroup_value("memory.current");
-    available = std::min(available, limit > used ? limit - used : 0);
+uint64_t available_memory(const fs::path& root) {
+  uint64_t available = proc_value(root / "proc/meminfo", "MemAvailable");
+  for (const fs::path& group : control_groups(root)) {
+    const uint64_t limit = group_value(group / "memory.max"), used = used_by_group(group);
+    if (limit > 0) available = std::min(available, limit > used ? limit - used : 0);
   }
   return available;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/file.h"
+
 namespace cgcn {
 
 struct MemoryFigures {
@@ -21,8 +23,10 @@ void reset_peak_rss();  // so that a stage can be measured on its own; does noth
 // Asks for large pages behind these bytes, before they are first touched; a wish that the kernel may ignore.
 void prefer_huge_pages(void* begin, size_t bytes);
 
-uint64_t total_memory();      // of the machine, or the control group's limit where that is lower
-uint64_t available_memory();  // what can be taken without swapping, under the same limit
+// Of the machine, or the control group's limit where that is lower. root: where /proc and /sys are.
+uint64_t total_memory(const fs::path& root = "/");
+// What can be taken without swapping, under the same limit.
+uint64_t available_memory(const fs::path& root = "/");
 
 // "2G", "2200M", "1.5GiB", "4096" → bytes. M and MiB are both 2^20. Throws Error naming `where`.
 uint64_t parse_bytes(std::string_view text, const std::string& where);

@@ -18,8 +18,9 @@ void check_memory(const std::string& text) {
   throw std::invalid_argument("is auto or a size such as 2G or 2200M");
 }
 
-// Rounded up to whole megabytes, so that what a message names is enough when it is typed in.
-std::string as_option(uint64_t bytes) { return fmt::format("{}M", (bytes + (1 << 20) - 1) >> 20); }
+// Whole megabytes, and one for what the program takes more or less from one start to the next: what a message names is
+// enough when it is typed in.
+std::string as_option(uint64_t bytes) { return fmt::format("{}M", (bytes >> 20) + 2); }
 
 }  // namespace
 
@@ -33,7 +34,7 @@ void MemoryOptions::list_options(OptionList& list) {
 }
 
 uint64_t MemoryOptions::budget() const {
-  if (memory != "auto") return parse_bytes(memory, "--memory");
+  if (given()) return parse_bytes(memory, "--memory");
   return memory_figures().rss + available_memory() / 4 * 3;
 }
 

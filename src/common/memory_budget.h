@@ -15,6 +15,7 @@ struct MemoryOptions {
   std::string memory = "auto";  // or "2G", "2200M" …
 
   void list_options(OptionList& list);
+  bool given() const { return memory != "auto"; }
   // In bytes. auto: what the process has now and three quarters of what is free.
   uint64_t budget() const;
 };

@@ -22,6 +22,7 @@ constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again
 constexpr size_t kWidestStrip = 64;                // columns
 constexpr size_t kChunk = 16384;                   // rows
 constexpr size_t kRowBlock = 256;
+constexpr size_t kCopiedRows = 16384;  // of X into a strip at a time: what is mapped of it
 
 // X as strips, two chunks, and the mapped files. The links of a chunk are counted as the whole graph's, values and all:
 // nodes may be of very unlike degrees.
@@ -107,9 +108,8 @@ class Aggregator {
 
   // Columns c … c + columns of all rows of X, one after another.
   void copy_strip(size_t c, size_t columns, float* out) const {
-    constexpr size_t kBlock = 16384;
-    for (size_t begin = 0; begin < n_; begin += kBlock) {
-      const size_t end = std::min<size_t>(n_, begin + kBlock);
+    for (size_t begin = 0; begin < n_; begin += kCopiedRows) {
+      const size_t end = std::min<size_t>(n_, begin + kCopiedRows);
       parallel_blocks(end - begin, 1024, [&](size_t first, size_t last) {
         for (size_t v = begin + first; v < begin + last; ++v)
           features_.copy_columns(static_cast<NodeId>(v), c, columns, out + v * columns);
@@ -290,6 +290,15 @@ uint64_t aggregation_memory(const Dataset& data) {
 void forget_aggregated(const Store& store, const Normalisation& normalisation) {
   std::error_code ignored;
   fs::remove_all(store_product(store, normalisation), ignored);
+}
+
+// A strip of one column, two chunks, and what is mapped at a time.
+uint64_t least_aggregation_memory(const Dataset& data) {
+  const uint64_t nodes = data.num_nodes(), tables = data.graph.offsets().size_bytes() + nodes * sizeof(float);
+  if (!data.features.is_dense()) return tables + data.features.stored_bytes();
+  const uint64_t row = sizeof(float) * data.features.columns();
+  return tables + nodes * sizeof(float) + row * (2 * std::min<uint64_t>(kRowBlock, nodes)) +
+         row * std::min<uint64_t>(kCopiedRows, nodes);
 }
 
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {

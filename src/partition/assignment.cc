@@ -1,6 +1,7 @@
 #include "partition/assignment.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <numeric>
@@ -9,11 +10,14 @@
 #include "common/log.h"
 #include "common/progress.h"
 #include "common/random.h"
+#include "common/threads.h"
 #include "graph/npy.h"
 #include "partition/metis.h"
 
 namespace cgcn {
 namespace {
+
+constexpr size_t kCountedRows = 4096;  // a task
 
 // Every node anywhere, sizes that differ by one at most.
 Buffer<uint32_t> assign_randomly(size_t n, uint32_t parts, uint64_t seed) {
@@ -112,6 +116,21 @@ std::vector<NodeId> chosen_nodes(const Dataset& data, const PartitionOptions& op
   throw Error(data.split.empty() ? "the store has no split, so there are no training nodes to partition"
                                  : "no node of the store is a training node",
               data.path.string(), "--transductive for a partition of all nodes, or import the data with a split");
+}
+
+uint64_t count_entries(const Dataset& data, const PartitionOptions& options) {
+  const CsrGraph& graph = data.graph;
+  if (options.transductive) return graph.num_entries();
+  std::atomic<uint64_t> total = 0;
+  parallel_blocks(data.num_nodes(), kCountedRows, [&](size_t begin, size_t end) {
+    uint64_t entries = 0;
+    for (auto v = static_cast<NodeId>(begin); v < end; ++v)
+      if (data.role(v) == Role::kTrain)
+        for (const NodeId u : graph.neighbours(v)) entries += data.role(u) == Role::kTrain ? 1 : 0;
+    total += entries;
+    graph.release_rows(begin, end);
+  });
+  return total;
 }
 
 Buffer<uint32_t> read_partition_file(const fs::path& file, NodeId num_nodes) {

@@ -16,6 +16,9 @@ struct Assignment {
 // The store's nodes that are partitioned: the training nodes, or all. Rising.
 std::vector<NodeId> chosen_nodes(const Dataset& data, const PartitionOptions& options);
 
+// Adjacency entries among those nodes: one pass over the graph, which leaves no pages mapped.
+uint64_t count_entries(const Dataset& data, const PartitionOptions& options);
+
 // The numbers in a partition file, one for every node of the store. Throws Error naming file and line.
 Buffer<uint32_t> read_partition_file(const fs::path& file, NodeId num_nodes);
 

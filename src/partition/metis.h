@@ -31,8 +31,8 @@ void check_metis_size(uint64_t nodes, uint64_t entries);
 // The graph among `nodes` (rising ids), symmetrised where directed, loops dropped, weights scaled to whole numbers.
 MetisGraph make_metis_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights);
 
-// About what METIS takes for this graph, which it copies as it coarsens it.
-uint64_t estimate_metis_memory(const MetisGraph& graph);
+// About what METIS takes for a graph of this size, which it copies as it coarsens it, and the graph itself.
+uint64_t estimate_metis_memory(uint64_t nodes, uint64_t entries);
 
 struct MetisRun {
   Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts

@@ -11,6 +11,7 @@
 #include "common/random.h"
 #include "partition/assignment.h"
 #include "partition/layout.h"
+#include "partition/metis.h"
 
 namespace cgcn {
 namespace {
@@ -91,6 +92,36 @@ void check_file_parts(const PartitionOptions& options, uint32_t clusters) {
                 options.from, "leave --parts out");
 }
 
+// What is asked for, and where it is kept.
+struct Request {
+  Request(const Store& store, const Dataset& data, const PartitionOptions& given)
+      : options(given.settled()), nodes(chosen_nodes(data, options)) {
+    parts = options.parts_of(nodes.size());
+    std::string file_digest;
+    if (options.method == PartitionMethod::kFile) {
+      numbers = read_partition_file(options.from, data.num_nodes());
+      file_digest = hex64(checksum(numbers.data(), numbers.size() * sizeof(uint32_t)));
+    }
+    description = describe(options, parts, file_digest);
+    path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
+  }
+  bool is_there() const {
+    std::error_code ignored;
+    return !options.replace && fs::exists(path, ignored);
+  }
+  bool needs_metis() const {
+    return options.method != PartitionMethod::kFile && options.method != PartitionMethod::kRandom && parts > 1 &&
+           parts < nodes.size();
+  }
+
+  PartitionOptions options;
+  std::vector<NodeId> nodes;
+  uint32_t parts = 0;
+  Buffer<uint32_t> numbers;  // of the file, where there is one
+  json description;
+  fs::path path;
+};
+
 void check_disk_space(const Store& store) {
   const uint64_t needed = store.bytes_on_disk() + (uint64_t{1} << 20), found = free_disk_space(store.path());
   if (found < needed)
@@ -125,15 +156,35 @@ void PartitionOptions::list_options(OptionList& list) {
       .value("NAME");
 }
 
-void PartitionOptions::take_memory(uint64_t budget, const Store& store) {
+void PartitionOptions::take_memory(uint64_t budget, const Store& store, const std::function<uint64_t()>& later) {
   constexpr uint64_t kLeastBuffers = uint64_t{16} << 20;
   store.release_pages();
+  const Dataset data = store.dataset();
   // Numbers, order and position of the nodes, and the offsets of the store and the layout.
-  const uint64_t tables = store.meta().at("nodes").get<uint64_t>() * 32;
-  const uint64_t left = memory_left(budget);
-  if (left < tables + kLeastBuffers) refuse_memory_left(tables + kLeastBuffers, "a partition of this graph");
-  memory = left - tables;
+  const uint64_t tables = uint64_t{data.num_nodes()} * 32, least_layout = tables + kLeastBuffers;
+  const uint64_t both_ways = data.graph.directed() ? 2 : 1;
+  const uint64_t taken = memory_figures().rss + kMemoryMargin, left = budget - std::min(budget, taken);
+  memory = std::max(left, least_layout) - tables;
   metis_memory = left;
+  if (left >= std::max(least_layout, estimate_metis_memory(data.num_nodes(), both_ways * data.graph.num_entries())))
+    return;
+  const Request request(store, data, *this);
+  if (request.is_there()) return;
+  const uint64_t nodes = request.needs_metis() ? request.nodes.size() : 0;
+  const uint64_t entries = request.needs_metis() ? both_ways * count_entries(data, request.options) : 0;
+  const uint64_t least = std::max(least_layout, estimate_metis_memory(nodes, entries));
+  if (left >= least) return;
+  const std::string what = left >= least_layout
+                               ? fmt::format("METIS on {} nodes and {} links (--partitioner random needs less)",
+                                             format_count(nodes), format_count(entries / 2))
+                               : "a partition of this graph";
+  refuse_budget(taken + std::max(least, later ? later() : 0), what);
+}
+
+uint32_t PartitionOptions::parts_of(uint64_t nodes) const {
+  if (method == PartitionMethod::kFile && parts > 0) return parts;  // a claim about the file
+  const uint64_t asked = parts > 0 ? parts : (nodes + kNodesPerCluster / 2) / kNodesPerCluster;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(asked, 1, nodes));
 }
 
 PartitionOptions PartitionOptions::settled() const {
@@ -165,27 +216,19 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
 
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages,
                                  const WorkBesideMetis& beside) {
-  const PartitionOptions options = given.settled();
   Stages unheard;
   if (stages == nullptr) stages = &unheard;
   PartitionResult result;
   const Dataset data = store.dataset();
-  const std::vector<NodeId> nodes = chosen_nodes(data, options);
-  const auto count = static_cast<uint32_t>(nodes.size());
-  uint32_t parts = options.parts > 0 ? options.parts : std::max(1u, (count + kNodesPerCluster / 2) / kNodesPerCluster);
-  if (parts > count && options.method != PartitionMethod::kFile) {
-    log::note("{} parts were asked for and there are {} nodes: every node is a cluster of its own", format_count(parts),
-              format_count(count));
-    parts = count;
-  }
-  Buffer<uint32_t> numbers;
-  std::string file_digest;
-  if (options.method == PartitionMethod::kFile) {
-    numbers = read_partition_file(options.from, data.num_nodes());
-    file_digest = hex64(checksum(numbers.data(), numbers.size() * sizeof(uint32_t)));
-  }
-  const json description = describe(options, parts, file_digest), source = describe_source(store);
-  const fs::path path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
+  const Request request(store, data, given);
+  const PartitionOptions& options = request.options;
+  const std::vector<NodeId>& nodes = request.nodes;
+  const json& description = request.description;
+  const fs::path& path = request.path;
+  if (request.parts < options.parts)
+    log::note("{} parts were asked for and there are {} nodes: every node is a cluster of its own",
+              format_count(options.parts), format_count(nodes.size()));
+  const json source = describe_source(store);
   for (const char* folder : {"partitions", "cache"}) remove_stale_temporaries(store.path() / folder);
   std::error_code ignored;
   const auto open = [&] {
@@ -197,11 +240,11 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
     stages->end();
     return result;
   };
-  if (!options.replace && fs::exists(path, ignored)) return open();
+  if (request.is_there()) return open();
   check_disk_space(store);
   const Assignment assignment = options.method == PartitionMethod::kFile
-                                    ? assign_from_file(numbers, nodes)
-                                    : assign_clusters(data, nodes, parts, options, *stages, beside);
+                                    ? assign_from_file(request.numbers, nodes)
+                                    : assign_clusters(data, nodes, request.parts, options, *stages, beside);
   check_file_parts(options, assignment.num_clusters);
   stages->begin("layout");
   try {

@@ -46,8 +46,10 @@ struct PartitionOptions {
   // Checked, with what one option says of another: a file to read from means that file. Error where they contradict.
   PartitionOptions settled() const;
   bool uses(const std::string& option) const;  // whether the chosen partitioner makes any use of it
-  // Within a budget for the whole process. Error where the tables of a layout do not fit.
-  void take_memory(uint64_t budget, const Store& store);
+  uint32_t parts_of(uint64_t nodes) const;     // of so many nodes, more than none
+  // Within a budget for the whole process. Error where the partition is still to be made and does not fit, with the
+  // smallest budget that works: later() tells what the stages after it need, besides what the process has now.
+  void take_memory(uint64_t budget, const Store& store, const std::function<uint64_t()>& later = {});
 };
 
 // The training view of a store in cluster order. Row r of everything here is node order[r] of the store.
@@ -89,8 +91,9 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);
-// With this much it takes the least time.
+// With this much it takes the least time; below the least it cannot be kept to.
 uint64_t aggregation_memory(const Dataset& data);
+uint64_t least_aggregation_memory(const Dataset& data);
 void forget_aggregated(const Store& store, const Normalisation& normalisation);  // so that it is computed again
 
 }  // namespace cgcn

@@ -13,11 +13,13 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kRows = size_t{1} << 16;  // scored at a time
+constexpr uint32_t kBlocksAhead = 2;       // prepared while one is in use
 
-PartitionOptions whole_graph_in(uint32_t blocks) {
+PartitionOptions whole_graph_in(uint32_t blocks, const Store& store, uint64_t budget) {
   PartitionOptions options;
   options.parts = blocks;
   options.transductive = true;
+  options.take_memory(budget, store);
   return options;
 }
 
@@ -69,10 +71,30 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
 }
 
 BlockEvaluator::BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling,
-                               uint32_t blocks)
-    : layout_(ensure_partition(store, whole_graph_in(blocks)).layout),
-      features_(prepare_features(layout_, layout_.data, options.first_normalisation(), scaling)),
-      batches_(layout_, {.normalisation = options.model.layer_normalisation()}) {}
+                               uint32_t blocks, uint64_t budget)
+    : budget_(budget),
+      layout_(ensure_partition(store, whole_graph_in(blocks, store, budget)).layout),
+      features_((layout_.files->release_pages(),
+                 prepare_features(layout_, layout_.data, options.first_normalisation(), scaling, memory_left(budget)))),
+      batches_(layout_, {.normalisation = options.model.layer_normalisation()}) {
+  release_pages();
+}
+
+void BlockEvaluator::release_pages() const {
+  layout_.files->release_pages();
+  features_.aggregated.release_rows(0, features_.aggregated.rows());
+}
+
+uint64_t BlockEvaluator::buffer_bytes(Model& model) const {
+  const uint64_t before = model.workspace_bytes();
+  model.reserve(batches_.limits());
+  return model.workspace_bytes() - before + (kBlocksAhead + 1) * batches_.storage_bytes() +
+         uint64_t{batches_.limits().max_nodes} * model.shape().num_classes * sizeof(float);
+}
+
+uint64_t BlockEvaluator::mapped_bytes() const {
+  return layout_.data.graph.stored_bytes() + features_.x.stored_bytes() + features_.aggregated.stored_bytes();
+}
 
 Evaluation BlockEvaluator::evaluate(Model& model) const {
   const Timer timer;
@@ -80,13 +102,15 @@ Evaluation BlockEvaluator::evaluate(Model& model) const {
   model.reserve(batches_.limits());
   Buffer<float> logits(size_t{batches_.limits().max_nodes} * classes);
   Evaluation evaluation = nothing_scored(model);
-  BatchQueue queue(batches_, 0, 1);
+  BatchQueue queue(batches_, 0, 1, 0, kBlocksAhead);
   for (uint32_t i = 0; i < batches_.batches_per_epoch(); ++i) {
     throw_if_interrupted();
     const Batch& batch = queue.next();  // one cluster: its rows are neighbours in the layout
     model.predict(batch, {features_.x, features_.aggregated, layout_.data.labels}, logits.data());
     add_rows({logits.data(), batch.num_outputs, classes}, batch.inputs[0], layout_.data, evaluation);
+    if (memory_left(budget_) == 0) release_pages();
   }
+  if (memory_left(budget_) < mapped_bytes()) release_pages();
   evaluation.seconds = timer.seconds();
   return evaluation;
 }

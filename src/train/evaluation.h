@@ -34,10 +34,18 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data);
 // 2 on. Cheaper and a little wrong. The blocks are kept with the store as a partition is.
 class BlockEvaluator {
  public:
-  BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling, uint32_t blocks);
+  // budget: of memory, for the whole process.
+  BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling, uint32_t blocks,
+                 uint64_t budget);
   Evaluation evaluate(Model& model) const;
+  // For a plan of memory: batches and logits, with the model's workspace for them; and all that may be mapped.
+  uint64_t buffer_bytes(Model& model) const;
+  uint64_t mapped_bytes() const;
 
  private:
+  void release_pages() const;
+
+  uint64_t budget_;
   ClusterLayout layout_;
   PreparedFeatures features_;
   ClusterBatches batches_;

@@ -75,7 +75,7 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options) {
     throw Error("its classes have other names, or another order, than those the model was trained on",
                 data_.path.string(), "give it labels that are numbered as in " + saved_.trained_on.store);
   if (options.kind == EvaluationKind::kBlocks)
-    return BlockEvaluator(store_, saved_.options, saved_.scaling, options.blocks).evaluate(*saved_.model);
+    return BlockEvaluator(store_, saved_.options, saved_.scaling, options.blocks, memory_).evaluate(*saved_.model);
   const PreparedFeatures& prepared = features();
   return evaluate_exactly(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, data_, memory_for_inference(),
                           true);

@@ -41,26 +41,12 @@ std::string hash_partition(const ClusterLayout& layout) {
   return hasher.digest128_hex();
 }
 
-ModelShape shape_of(const Dataset& data) {
-  return {.input_columns = data.features.columns(),
-          .sparse_input = !data.features.is_dense(),
-          .num_classes = data.labels.num_classes(),
-          .multi_label = data.labels.multi_label()};
-}
-
 ColumnScaling choose_scaling(const RunOptions& options, const Dataset& data) {
   if (options.train.standardise && options.train.normalise_rows)
     throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
   ColumnScaling scaling = options.train.standardise ? measure_columns(data) : ColumnScaling();
   scaling.rows = options.train.normalise_rows;
   return scaling;
-}
-
-// A·X only where a batch reads it.
-PreparedFeatures prepare_training(const ClusterLayout& layout, const RunOptions& options, const ColumnScaling& scaling,
-                                  uint64_t memory) {
-  if (options.batch_aggregates_input()) return {scale_features(layout.data, scaling), {}};
-  return prepare_features(layout, layout.data, options.first_normalisation(), scaling, memory);
 }
 
 ClusterBatchOptions batch_options(const RunOptions& options, uint32_t num_clusters) {
@@ -124,7 +110,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                timed(stages_, "partition",
                      [&] {
                        PartitionOptions partition = options.method.partition(options.partition);
-                       partition.take_memory(budget_, store);
+                       partition.take_memory(budget_, store, [&] { return forecast_training_memory(options, data_); });
                        return ensure_partition(store, partition).layout;
                      }))),
       trained_on_{fs::absolute(store.path()).string(),
@@ -134,15 +120,20 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                   data_.class_names,
                   data_.features.kind() == FeatureMatrix::Kind::kIdentity},
       scaling_(choose_scaling(options, data_)),
-      training_(
-          timed(stages_, "A·X", [&] { return prepare_training(layout_, options, scaling_, memory_left(budget_)); })),
+      training_(timed(stages_, "A·X", [&] { return prepare_training(); })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
       adam_(options.adam, model_) {
   model_.reserve(batches_->limits());
-  if (batches_->has_remainders()) history_.emplace(model_, layout_.data.num_nodes());
+  if (options.train.evaluation.kind == EvaluationKind::kBlocks && data_.split_sizes()[1] > 0) {
+    const Timer timer;
+    release_pages();
+    blocks_.emplace(store_, options_, scaling_, options_.train.evaluation.blocks, budget_);
+    stages_.add("partition", timer.seconds());
+  }
   plan_memory();
+  if (batches_->has_remainders()) history_.emplace(model_, layout_.data.num_nodes());
   std::error_code problem;
   const bool resumes = fs::exists(last_checkpoint(run_.path()), problem);
   if (resumes) resume_from_checkpoint();
@@ -154,6 +145,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
 void Trainer::describe_run() {
   nlohmann::json environment = describe_environment();
   environment["store"] = trained_on_;
+  if (options_.memory.given()) environment["memory_budget_bytes"] = budget_;
   write_file_atomically(run_.environment_file(), to_text(environment, 2) + "\n");
   std::error_code ignored;
   fs::remove(run_.result_file(), ignored);  // of the run before it went on
@@ -191,6 +183,7 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
     BatchQueue queue(*batches_, state_.epoch, epochs, state_.batch, kBatchesAhead);
     while (state_.epoch < epochs && !out_of_patience()) {
       run_steps(queue, progress);
+      check_memory();
       const EpochRecord record = end_epoch();
       progress.set_note(describe(record, state_));
       if (on_epoch) on_epoch(record);
@@ -321,7 +314,7 @@ Evaluation Trainer::evaluate(EvaluationKind kind, bool show_progress) {
   measure_training();
   measures_training_ = false;
   if (kind == EvaluationKind::kBlocks) {
-    if (!blocks_) blocks_.emplace(store_, options_, scaling_, options_.train.evaluation.blocks);
+    if (training_memory_ + blocks_->mapped_bytes() > budget_) release_pages();
     return blocks_->evaluate(model_);
   }
   return evaluate_exactly_in_budget(show_progress);

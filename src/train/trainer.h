@@ -54,6 +54,12 @@ struct TrainingSummary {
   StageTimes stages;                     // where the time went
 };
 
+ModelShape shape_of(const Dataset& data);
+
+// What training on this data takes at least, besides what the process has now, as far as that can be told before there
+// are clusters.
+uint64_t forecast_training_memory(const RunOptions& options, const Dataset& data);
+
 class Trainer {
  public:
   // Partitions if that has not been done. A run that has a checkpoint goes on from it; Error where the store or the
@@ -80,7 +86,9 @@ class Trainer {
   void keep_if_best(const Scores& validation);
   Evaluation evaluate(EvaluationKind kind, bool show_progress);
   Evaluation evaluate_exactly_in_budget(bool show_progress);
+  PreparedFeatures prepare_training() const;
   void plan_memory();
+  void check_memory();
   void release_pages() const;
   void begin_measuring();
   void measure_training();
@@ -105,7 +113,7 @@ class Trainer {
   uint64_t training_memory_ = 0;           // all that is resident while it trains, as planned
   uint64_t evaluation_memory_ = 0;         // what is left beside it when its mapped pages are given back
   std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
-  std::optional<BlockEvaluator> blocks_;   // likewise
+  std::optional<BlockEvaluator> blocks_;   // where epochs are evaluated so
   std::unique_ptr<BatchSource> batches_;
   Model model_;
   Adam adam_;

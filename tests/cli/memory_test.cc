@@ -9,6 +9,8 @@
 #include <regex>
 #include <thread>
 
+#include "common/random.h"
+#include "graph/store.h"
 #include "program.h"
 
 namespace cgcn {
@@ -84,18 +86,76 @@ TEST_F(Memory, PeakStaysUnderTheBudgetAndNoBitChanges) {
 
 TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
   ASSERT_EQ(run({"generate", "g", "--features", "300", "--nodes", "20000", "--quiet"}).exit_code, 0);
-  ASSERT_EQ(run({"partition", "g", "--parts", "40", "--quiet"}).exit_code, 0);
   const auto arguments = [](const std::string& run, const std::string& memory) {
     return std::vector<std::string>{"train", "g",        "--run", run,        "--parts", "40",        "--epochs",
                                     "1",     "--memory", memory,  "--hidden", "64",      "--threads", "2"};
   };
-  const uint64_t least = least_named(refused(arguments("a", "30M")));
-  EXPECT_FALSE(fs::exists(folder_ / "a"));  // nothing is left of what could not begin
-  Outcome enough;
-  EXPECT_LE(peak_of(arguments("b", fmt::format("{}M", least + 1)), enough), (least + 1) << 20);
-  EXPECT_EQ(enough.exit_code, 0) << enough.errors;
+  const auto works = [&](const std::string& run, uint64_t budget) {
+    Outcome enough;
+    EXPECT_LE(peak_of(arguments(run, fmt::format("{}M", budget)), enough), budget << 20);
+    EXPECT_EQ(enough.exit_code, 0) << enough.errors;
+  };
+  const uint64_t least = least_named(refused(arguments("a", "1M")));  // of all stages, the partition's too
+  EXPECT_FALSE(fs::exists(folder_ / "a"));                            // nothing is left of what could not begin
+  EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions"));
+  works("b", least);
+  // What is there already needs no room to be made.
+  const uint64_t training = least_named(refused(arguments("c", "1M")));
+  EXPECT_LE(training, least);
+  works("c", training);
   EXPECT_THAT(refused({"evaluate", "b", "--memory", "20M"}), HasSubstr("the smallest"));
   EXPECT_THAT(refused({"partition", "g", "--memory", "20M", "--parts", "7"}), HasSubstr("the smallest"));
+}
+
+TEST_F(Memory, BlocksAreMadeAndEvaluatedWithinTheBudget) {
+  generate_large();
+  const auto arguments = [](const std::string& run, const std::string& memory) {
+    std::vector<std::string> all = train_large(run, memory);
+    all.insert(all.end(), {"--evaluation", "blocks", "--evaluation-blocks", "40"});
+    return all;
+  };
+  EXPECT_THAT(refused(arguments("refused", "100M")), HasSubstr("the smallest"));
+  const uint64_t budget = 200;
+  Outcome tight, whole;
+  EXPECT_LT(peak_of(arguments("tight", fmt::format("{}M", budget)), tight), budget << 20) << tight.errors;
+  ASSERT_EQ(tight.exit_code, 0) << tight.errors;
+  EXPECT_THAT(tight.errors, HasSubstr("evaluation in blocks"));
+  EXPECT_GT(peak_of(arguments("whole", "auto"), whole), budget << 20);
+  EXPECT_EQ(weights("tight"), weights("whole"));
+}
+
+TEST_F(Memory, StepsThatOutgrowTheBudgetEndWithTheOneTheyTook) {
+  ASSERT_EQ(run({"generate", "g", "--features", "50", "--nodes", "20000", "--quiet"}).exit_code, 0);
+  const auto arguments = [](const std::string& memory, const std::string& method = "sgd") {
+    return std::vector<std::string>{"train",         "g",    "--run",     method, "--method", method,
+                                    "--epochs",      "1",    "--hidden",  "256",  "--layers", "3",
+                                    "--batch-nodes", "4000", "--threads", "2",    "--memory", memory};
+  };
+  EXPECT_THAT(run(arguments("auto", "full-batch")).errors, testing::Not(HasSubstr("not known ahead")));
+  const uint64_t planned = least_named(refused(arguments("1M")));
+  const Outcome outgrown = run(arguments(fmt::format("{}M", planned)));
+  EXPECT_EQ(outgrown.exit_code, 1);
+  EXPECT_THAT(outgrown.errors, testing::AllOf(HasSubstr("not known ahead"), HasSubstr("the steps of epoch 1")));
+  const uint64_t taken = least_named(outgrown.errors);
+  EXPECT_GT(taken, planned);
+  EXPECT_EQ(run({"train", "--run", "sgd", "--resume", "--memory", fmt::format("{}M", taken + 100)}).exit_code, 0);
+}
+
+TEST_F(Memory, AnImportStaysUnderTheBudget) {
+  fs::create_directories(folder_ / "source");
+  {
+    std::ofstream edges(folder_ / "source" / "edges.csv");
+    Random random(1, Purpose::kTest);
+    for (int i = 0; i < 3'000'000; ++i) edges << random.below(50'000) << ',' << random.below(50'000) << '\n';
+  }
+  const uint64_t budget = 56;
+  Outcome whole, tight;
+  EXPECT_GT(peak_of({"import", "source", "whole", "--threads", "2"}, whole), budget << 20);
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  EXPECT_LT(peak_of({"import", "source", "tight", "--threads", "2", "--memory", fmt::format("{}M", budget)}, tight),
+            budget << 20);
+  ASSERT_EQ(tight.exit_code, 0) << tight.errors;
+  EXPECT_EQ(Store(folder_ / "tight").dataset().content_hash, Store(folder_ / "whole").dataset().content_hash);
 }
 
 // Nothing of a graph may be read beyond its end, or taken for what it was, when it changes under a running training.

@@ -69,6 +69,33 @@ TEST(Memory, TheMachineHasSomeAndLessIsAvailable) {
   EXPECT_GE(total_memory(), available_memory());
 }
 
+TEST(Memory, ALimitOfAControlGroupLeavesThePageCacheOut) {
+  const test::TemporaryFolder root;
+  const auto write = [&](const fs::path& file, const std::string& text) {
+    fs::create_directories((root / file).parent_path());
+    write_file_atomically(root / file, text);
+  };
+  write("proc/meminfo", "MemTotal:  8000 kB\nMemFree:  1000 kB\nMemAvailable:  6000 kB\n");
+  EXPECT_EQ(total_memory(root.path()), 8000u << 10);
+  EXPECT_EQ(available_memory(root.path()), 6000u << 10);
+  const fs::path outer = "sys/fs/cgroup/user", inner = outer / "job";
+  write("proc/self/cgroup", "1:cpu:/other\n0::/user/job\n");
+  write(outer / "memory.max", "max\n");
+  write(inner / "memory.max", "4096000\n");
+  write(inner / "memory.current", "4000000\n");
+  EXPECT_EQ(total_memory(root.path()), 4096000u);
+  EXPECT_EQ(available_memory(root.path()), 96000u);
+  write(inner / "memory.stat", "anon 900000\nfile 3000000\ninactive_file 2000000\nactive_file 1000000\n");
+  EXPECT_EQ(available_memory(root.path()), 3096000u);
+  write(outer / "memory.max", "2000000\n");  // a group around it
+  write(outer / "memory.current", "1500000\n");
+  EXPECT_EQ(total_memory(root.path()), 2000000u);
+  EXPECT_EQ(available_memory(root.path()), 500000u);
+  write("proc/self/cgroup", "0::/not/to/be/seen\n");
+  write("sys/fs/cgroup/memory.max", "3000000\n");
+  EXPECT_EQ(available_memory(root.path()), 3000000u);
+}
+
 TEST(Buffer, IsAlignedMovedAndRefusesTheImpossible) {
   Buffer<float> a(3, 1.5f);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(a.data()) % Buffer<float>::kAlignment, 0u);

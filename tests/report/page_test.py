@@ -111,6 +111,22 @@ class Page(unittest.TestCase):
         self.assertIn(f"{100 * largest['f1']:.2f} %", tip)
         self.assertIn(f"{100 * largest['recall']:.2f} %", tip)
 
+    def test_the_ceiling_of_memory_is_the_budget_where_one_was_given(self):
+        run = self.folder / "budget"
+        make_run(run, self.run_path, 5, 0)
+        environment = json.loads((run / "environment.json").read_text())
+        self.assertNotIn("memory_budget_bytes", environment)
+        for budget, said in ((None, "that the machine, or its control group, allows"), (2**28, "that --memory allows")):
+            if budget:
+                (run / "environment.json").write_text(json.dumps({**environment, "memory_budget_bytes": budget}))
+            run_program("report", run, "-o", self.folder / "budget.html")
+            self.open(self.folder / "budget.html")
+            limit = budget or environment["memory_bytes"]
+            self.assertIn(said, self.browser.run("document.getElementById('memory-note').textContent"))
+            self.browser.run("(box => { if (!box.checked) box.click(); })(document.getElementById('show-ceiling'))")
+            ceiling = "Chart.getChart('chart-memory').data.datasets.at(-1).data[0].y"
+            self.assertEqual(self.browser.run(ceiling), limit)
+
     def test_hovering_the_heat_maps_shows_the_cell(self):
         self.open(self.run_path / "report.html")
         clusters = json.loads((self.run_path / "clusters.json").read_text())

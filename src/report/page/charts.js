@@ -129,7 +129,9 @@ function drawStages() {
 }
 
 function drawMemory() {
-  const runs = shownRuns(), lines = [], ceiling = Math.max(0, ...runs.map((run) => run.environment.memory_bytes || 0));
+  const runs = shownRuns(), lines = [], budgeted = runs.every((run) => run.environment.memory_budget_bytes > 0);
+  const limit = budgeted ? 'memory_budget_bytes' : 'memory_bytes';
+  const ceiling = Math.max(0, ...runs.map((run) => run.environment[limit] || 0));
   let top = 0, end = 0;
   for (const run of runs) {
     const resident = points(run, 'resident', 'seconds'), peak = points(run, 'peak', 'seconds');
@@ -149,7 +151,7 @@ function drawMemory() {
   if (!ceilingChosen) byId('show-ceiling').checked = ceiling > 0 && top > ceiling / 4;
   if (byId('show-ceiling').checked && ceiling > 0)
     lines.push(lineSet(
-        'the machine’s limit', colour('warn'), [{x: 0, y: ceiling}, {x: end, y: ceiling}],
+        budgeted ? 'the budget, --memory' : 'the machine’s limit', colour('warn'), [{x: 0, y: ceiling}, {x: end, y: ceiling}],
         {pointRadius: 0, borderWidth: 1.5, silent: true}));
   setLines('chart-memory', lines, {
     x: xAxisOptions('seconds'),
@@ -161,7 +163,7 @@ function drawMemory() {
   });
   byId('memory-note').textContent = top > 0 && ceiling > 0 ?
       `At most ${bytes(top)}: ${percent(top / ceiling, 1)} of the ${
-          bytes(ceiling)} that the machine, or its control group, allows.` :
+          bytes(ceiling)} that ${budgeted ? '--memory' : 'the machine, or its control group,'} allows.` :
       '';
 }
 
