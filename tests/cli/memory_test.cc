@@ -9,8 +9,6 @@
 #include <regex>
 #include <thread>
 
-#include "common/random.h"
-#include "graph/store.h"
 #include "program.h"
 
 namespace cgcn {
@@ -139,23 +137,6 @@ TEST_F(Memory, StepsThatOutgrowTheBudgetEndWithTheOneTheyTook) {
   const uint64_t taken = least_named(outgrown.errors);
   EXPECT_GT(taken, planned);
   EXPECT_EQ(run({"train", "--run", "sgd", "--resume", "--memory", fmt::format("{}M", taken + 100)}).exit_code, 0);
-}
-
-TEST_F(Memory, AnImportStaysUnderTheBudget) {
-  fs::create_directories(folder_ / "source");
-  {
-    std::ofstream edges(folder_ / "source" / "edges.csv");
-    Random random(1, Purpose::kTest);
-    for (int i = 0; i < 3'000'000; ++i) edges << random.below(50'000) << ',' << random.below(50'000) << '\n';
-  }
-  const uint64_t budget = 56;
-  Outcome whole, tight;
-  EXPECT_GT(peak_of({"import", "source", "whole", "--threads", "2"}, whole), budget << 20);
-  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
-  EXPECT_LT(peak_of({"import", "source", "tight", "--threads", "2", "--memory", fmt::format("{}M", budget)}, tight),
-            budget << 20);
-  ASSERT_EQ(tight.exit_code, 0) << tight.errors;
-  EXPECT_EQ(Store(folder_ / "tight").dataset().content_hash, Store(folder_ / "whole").dataset().content_hash);
 }
 
 // Nothing of a graph may be read beyond its end, or taken for what it was, when it changes under a running training.
