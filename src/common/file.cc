@@ -163,9 +163,10 @@ void OutputFile::flush() {
   state_->pending.clear();
 }
 
-void OutputFile::commit() {
+void OutputFile::commit(Storing storing) {
   flush();
-  if (::fsync(state_->fd.get()) != 0 && errno != EINVAL && errno != EROFS) fail_write(path_, errno);
+  if (storing == Storing::kNow && ::fsync(state_->fd.get()) != 0 && errno != EINVAL && errno != EROFS)
+    fail_write(path_, errno);
   if (written_ != path_) {
     if (::rename(written_.c_str(), path_.c_str()) != 0) fail_write(path_, errno);
     sync_directory(path_.parent_path());

@@ -52,7 +52,10 @@ class OutputFile {
   void write_at(uint64_t offset, const void* data, size_t bytes);  // flushes first; does not move the end
   uint64_t size() const { return size_; }
   const fs::path& path() const { return path_; }  // the final one
-  void commit();                                  // flush, fsync, close, and rename if staged
+  // Flush, fsync, close, and rename if staged. kLater: without fsync, for what is checked when it is read and can be
+  // made again; a crash of the machine may cost it.
+  enum class Storing { kNow, kLater };
+  void commit(Storing storing = Storing::kNow);
 
  private:
   OutputFile(fs::path path, fs::path written);

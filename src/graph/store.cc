@@ -77,7 +77,7 @@ void ArrayWriter::write_bytes(const void* data, size_t bytes) {
   bytes_ += bytes;
 }
 
-json ArrayWriter::finish() {
+json ArrayWriter::finish(OutputFile::Storing storing) {
   finish_behind();
   std::vector<uint64_t> shape{bytes_ / item_bytes_};
   if (columns_ > 0) {
@@ -86,12 +86,13 @@ json ArrayWriter::finish() {
   }
   const std::string header = make_npy_header(dtype_, shape);
   file_.write_at(0, header.data(), header.size());
-  file_.commit();
+  file_.commit(storing);
   return {{"dtype", dtype_}, {"shape", shape}, {"checksum", hex64(hasher_.digest64())}};
 }
 
-StoreWriter::StoreWriter(const fs::path& target, StagedDirectory::Existing existing)
+StoreWriter::StoreWriter(const fs::path& target, StagedDirectory::Existing existing, OutputFile::Storing storing)
     : staging_(target, existing),
+      storing_(storing),
       meta_{{"format", kFormat},
             {"version", kStoreVersion},
             {"features", {{"kind", "identity"}, {"columns", 0}}},

@@ -74,7 +74,8 @@ class ArrayWriter {
     finish_behind();
     behind_ = std::async(std::launch::async, [this, values] { write_bytes(values.data(), values.size_bytes()); });
   }
-  nlohmann::json finish();  // writes the header; returns dtype, shape and checksum for meta.json
+  // Writes the header; returns dtype, shape and checksum for meta.json.
+  nlohmann::json finish(OutputFile::Storing storing = OutputFile::Storing::kNow);
 
  private:
   void write_bytes(const void* data, size_t bytes);
@@ -96,7 +97,8 @@ enum class FeatureHash { kOfValues, kOfBytes };
 
 class StoreWriter {
  public:
-  StoreWriter(const fs::path& target, StagedDirectory::Existing existing);
+  StoreWriter(const fs::path& target, StagedDirectory::Existing existing,
+              OutputFile::Storing storing = OutputFile::Storing::kNow);
 
   // Whole arrays that are in memory (or mapped) already.
   void write_graph(const CsrGraph& graph);
@@ -118,7 +120,7 @@ class StoreWriter {
   ArrayWriter begin_array(const std::string& name, uint64_t columns = 0) {
     return {staging_.path() / (name + ".npy"), DTypeOf<T>::name, sizeof(T), columns};
   }
-  void end_array(const std::string& name, ArrayWriter& writer) { arrays_[name] = writer.finish(); }
+  void end_array(const std::string& name, ArrayWriter& writer) { arrays_[name] = writer.finish(storing_); }
   void declare_features(FeatureMatrix::Kind kind, uint32_t columns);
   void declare_labels(bool multi_label, uint32_t num_classes);
   void declare_ids(NodeIds::Kind kind);
@@ -132,6 +134,7 @@ class StoreWriter {
 
  private:
   StagedDirectory staging_;
+  OutputFile::Storing storing_;
   std::map<std::string, nlohmann::json> arrays_;
   FeatureMatrix::Kind feature_kind_ = FeatureMatrix::Kind::kIdentity;
   nlohmann::json meta_, extra_ = nlohmann::json::object();

@@ -263,7 +263,8 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
   }
   if (auto found = find_product(path, key, data.features)) return *std::move(found);
   if (rows_normalised) data.features = data.features.with_normalised_rows();  // a copy of X: only where it is needed
-  StoreWriter writer(path, StagedDirectory::Existing::kReplace);
+  // What a crash of the machine damages is found by its checksums, and computed again.
+  StoreWriter writer(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
   Aggregator(files, data, normalisation, memory, writer).write();
   writer.write_array("adjacency_offsets",
                      std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
