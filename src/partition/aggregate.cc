@@ -19,6 +19,7 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
+constexpr size_t kLine = 16;                       // columns of a cache line
 constexpr size_t kWidestStrip = 64;                // columns
 constexpr size_t kChunk = 16384;                   // rows
 constexpr size_t kRowBlock = 256;
@@ -59,8 +60,10 @@ class Aggregator {
   // memory does not hold all strips, there is room for one, and every chunk copies them again.
   void write_dense() {
     const size_t width = features_.columns(), row_bytes = width * sizeof(float);
-    const size_t fitting = std::min<uint64_t>(kStripBytes, memory_ / 2) / (std::max<size_t>(n_, 1) * sizeof(float));
-    const size_t strip = std::clamp<size_t>(fitting >= 16 ? fitting / 16 * 16 : fitting, 1, kWidestStrip);
+    // As many columns as the cache holds, but whole cache lines; fewer only where memory is short.
+    const size_t column_bytes = std::max<size_t>(n_, 1) * sizeof(float);
+    const size_t cached = std::max<size_t>(kStripBytes / column_bytes / kLine * kLine, kLine);
+    const size_t strip = std::clamp<size_t>(std::min<uint64_t>(cached, memory_ / 2 / column_bytes), 1, kWidestStrip);
     const uint64_t mapped = features_.stored_bytes() + rows_.graph().stored_bytes();
     const bool whole = memory_ >= memory_for_all_strips(features_, rows_.graph());
     Buffer<float> source(size_t{n_} * (whole ? width : std::min(strip, width)));
