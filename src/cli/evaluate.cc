@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "common/error.h"
 #include "common/json.h"
 #include "common/progress.h"
 #include "train/predictor.h"
@@ -84,6 +85,9 @@ void EvaluateCommand::run_command() {
   const Evaluation evaluation = predictor.evaluate(options);
   const std::vector<Part> parts = {
       {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
+  if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.tally.scores().nodes == 0; }))
+    throw Error("no node has both a label and a part of the split: there is nothing to score",
+                predictor.data().path.string(), "import the graph with --split 0/0/100, or with its own split");
   if (common.json) {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
     for (const auto& [name, tally] : parts)

@@ -37,7 +37,9 @@ std::string describe_split(const Dataset& data) {
 }
 
 std::string default_name(const fs::path& path) {
-  const fs::path last = path.has_filename() ? path.filename() : path.parent_path().filename();
+  std::error_code problem;
+  const fs::path whole = fs::weakly_canonical(path, problem).lexically_normal();  // "." has a name, too
+  const fs::path last = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
   return last.stem().string();
 }
 

@@ -106,10 +106,10 @@ void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) c
   const char* what = test > 0         ? "Test"
                      : validation > 0 ? "Validation (there are no test nodes)"
                                       : "Training (there are no other nodes)";
-  fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %, {} of {} nodes wholly right)\n", what, 100 * scores.micro_f1,
+  fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %, {} of {} nodes {}right)\n", what, 100 * scores.micro_f1,
              100 * scores.macro_f1,
              format_count(static_cast<uint64_t>(std::llround(scores.accuracy * static_cast<double>(scores.nodes)))),
-             format_count(scores.nodes));
+             format_count(scores.nodes), data.labels.multi_label() ? "wholly " : "");
   if (validation == 0)
     fmt::print("Model  of the last epoch, {}: there are no validation nodes to choose by\n", summary.kept_epoch);
   else

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/error.h"
+#include "common/log.h"
 
 namespace cgcn {
 namespace {
@@ -48,6 +49,11 @@ Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOpt
       store_(open_store(saved_, store)),
       data_(store_.dataset()) {
   require_same_features(saved_, data_);
+  std::error_code problem;
+  if (data_.content_hash != saved_.trained_on.content_hash &&
+      fs::equivalent(store_.path(), saved_.trained_on.store, problem))
+    log::warn("{} has changed since the model was trained: what it was trained on may be among its test nodes now",
+              store_.path().string());
 }
 
 std::string Predictor::class_name(uint32_t label) const {

@@ -165,6 +165,8 @@ void Trainer::resume_from_checkpoint() {
     refuse("the partition has changed", layout_.path.string());
   if (saved.model->values().size() != model_.values().size())
     refuse("the model's options have changed", run_.config_file().string());
+  if (options_.train.epochs < saved.state.epoch)
+    throw Error(fmt::format("the run has {} epochs already", saved.state.epoch), "--epochs", "more, or another --run");
   std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
   load_optimiser(run_.path() / saved.optimiser_file, model_, adam_, history());
   state_ = saved.state;
@@ -372,7 +374,7 @@ TrainingSummary Trainer::summarise() {
   summary.history_bytes = history_ ? history_->bytes() : 0;
   summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + adam_.bytes();
   summary.workspace_bytes = model_.workspace_bytes();
-  summary.peak_memory = peak_memory();
+  summary.peak_memory = std::max(peak_memory(), state_.training_peak);  // a resumed run may have been smaller
   summary.training_peak = state_.training_peak;
   summary.stages = all_stages(summary.total_seconds);
   write_file_atomically(run_.result_file(), to_text(describe_result(summary, data_)) + "\n");

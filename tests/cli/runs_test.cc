@@ -121,6 +121,19 @@ TEST_F(Runs, OptionsOfOtherMethodsAreNamed) {
               HasSubstr("without effect beside the other options: --imbalance 1.2"));
 }
 
+TEST_F(Runs, WhatCannotBeScoredOrShortenedIsSaid) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r")).exit_code, 0);
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "2"}), HasSubstr("has 6 epochs already"));
+  EXPECT_THAT(read_text_file(folder_ / "r" / "config.toml"), HasSubstr("epochs = 6"));
+  ASSERT_EQ(run({"generate", "g", "--nodes", "600", "--force", "--seed", "2", "--quiet"}).exit_code, 0);
+  EXPECT_THAT(run({"evaluate", "r"}).errors, HasSubstr("has changed since the model was trained"));
+  Dataset unsplit = Store(folder_ / "g").dataset();
+  unsplit.split = {};
+  write_store(folder_ / "unsplit", unsplit, StagedDirectory::Existing::kRefuse);
+  EXPECT_THAT(refused({"evaluate", "r", "unsplit", "--json"}), HasSubstr("nothing to score"));
+}
+
 TEST_F(Runs, NamesThatAreNotUtf8AreNoBug) {
   const std::string store = "gr\xe4ph";
   generate(store);
