@@ -1,9 +1,11 @@
 // clustergcn import: outside files into a graph store, with an account of what was found and mended.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/import_command.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/progress.h"
@@ -43,10 +45,25 @@ std::string default_name(const fs::path& path) {
   return last.stem().string();
 }
 
+// Class numbers are taken as they are: a zip code as a label makes a model with an output for every number below it.
+void warn_of_gaps(const Labels& labels) {
+  if (!labels.present() || labels.multi_label()) return;
+  std::vector<bool> occurs(labels.num_classes(), false);
+  for (const int32_t label : labels.classes())
+    if (label >= 0) occurs[static_cast<size_t>(label)] = true;
+  const auto found = static_cast<uint64_t>(std::count(occurs.begin(), occurs.end(), true));
+  if (labels.num_classes() > 100 && found < labels.num_classes() / 2)
+    log::warn(
+        "classes are numbered up to {}, and {} of them occur: a model has an output for each; give classes names, or "
+        "numbers from 0 without gaps",
+        format_count(labels.num_classes() - 1), format_count(found));
+}
+
 void print_summary(const fs::path& store, bool as_json, const Reader& reader, const ImportReport& report,
                    double seconds) {
   const Store written(store, Verify::kShapesOnly);
   const Dataset data = written.dataset();
+  warn_of_gaps(data.labels);
   if (as_json) {
     const auto [train, validation, test] = data.split_sizes();
     const json result = {{"name", data.name},
@@ -68,7 +85,7 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
                          {"bytes", written.bytes_on_disk()},
                          {"seconds", seconds},
                          {"peak_memory", memory_figures().peak_rss}};
-    fmt::print("{}\n", result.dump(2));
+    fmt::print("{}\n", to_text(result, 2));
     return;
   }
   fmt::print("{} ({} format)\n", data.name, reader.name());

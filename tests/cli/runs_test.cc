@@ -134,6 +134,12 @@ TEST_F(Runs, WhatCannotBeScoredOrShortenedIsSaid) {
   EXPECT_THAT(refused({"evaluate", "r", "unsplit", "--json"}), HasSubstr("nothing to score"));
 }
 
+TEST_F(Runs, ClassNumbersWithGapsAreNamedAtImport) {
+  write_file_atomically(folder_ / "edges.csv", "0,1\n1,2\n2,3\n");
+  write_file_atomically(folder_ / "labels.csv", "0,5\n1,1\n2,2000\n3,1\n");
+  EXPECT_THAT(run({"import", "edges.csv", "s"}).errors, HasSubstr("numbered up to 2,000, and 3 of them occur"));
+}
+
 TEST_F(Runs, NamesThatAreNotUtf8AreNoBug) {
   const std::string store = "gr\xe4ph";
   generate(store);
