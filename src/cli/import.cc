@@ -1,5 +1,6 @@
 // clustergcn import: outside files into a graph store, with an account of what was found and mended.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -124,6 +125,7 @@ void ImportCommand::run() {
   StoreWriter writer(store, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
   ImportReport report;
   reader.read(path, import, writer, report);
+  ::malloc_trim(0);  // the edges are gone: what is mapped from here on is not to come on top of them
   if (name.empty()) name = !report.name.empty() ? report.name : default_name(path);
   writer.set_extra("import", {{"format", reader.name()}, {"lines", report.lines}});
   writer.finish(name);

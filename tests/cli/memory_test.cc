@@ -9,6 +9,7 @@
 #include <regex>
 #include <thread>
 
+#include "common/random.h"
 #include "program.h"
 
 namespace cgcn {
@@ -137,6 +138,26 @@ TEST_F(Memory, StepsThatOutgrowTheBudgetEndWithTheOneTheyTook) {
   const uint64_t taken = least_named(outgrown.errors);
   EXPECT_GT(taken, planned);
   EXPECT_EQ(run({"train", "--run", "sgd", "--resume", "--memory", fmt::format("{}M", taken + 100)}).exit_code, 0);
+}
+
+// What the program says of itself is the kernel's count; from outside, what this process had before it became the
+// program would count, too.
+TEST_F(Memory, AnImportStaysUnderTheBudget) {
+  {
+    std::ofstream edges(folder_ / "edges.csv");
+    Random random(1, Purpose::kTest);
+    for (int i = 0; i < 8'000'000; ++i) edges << random.below(50'000) << ',' << random.below(50'000) << '\n';
+  }
+  const auto import = [&](const std::string& store, const std::string& memory) {
+    const Outcome outcome = run({"import", "edges.csv", store, "--json", "--threads", "2", "--memory", memory});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return nlohmann::json::parse(outcome.output);
+  };
+  const uint64_t budget = 115;
+  const auto whole = import("whole", "auto"), tight = import("tight", fmt::format("{}M", budget));
+  EXPECT_LT(tight.at("peak_memory").get<uint64_t>(), budget << 20);
+  EXPECT_LT(tight.at("peak_memory").get<uint64_t>(), whole.at("peak_memory").get<uint64_t>() - (uint64_t{5} << 20));
+  EXPECT_EQ(tight.at("content_hash"), whole.at("content_hash"));
 }
 
 // Nothing of a graph may be read beyond its end, or taken for what it was, when it changes under a running training.
