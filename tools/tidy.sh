@@ -12,7 +12,7 @@ source "$root/tools/setup.sh"
 tidy=$(command -v clang-tidy || command -v clang-tidy-14) ||
   fail "clang-tidy is missing" "try: tools/install-packages.sh extras"
 build=$(build_root)
-(cd "$root" && cmake --preset release -B "$build/release") >/dev/null
+(cd "$root" && cmake --preset debug -B "$build/debug") >/dev/null  # the one that compiles each file on its own
 
 if [ "${1:-}" = --all ]; then
   mapfile -t files < <(find "$root/src" -name '*.cc' | sort)
@@ -23,5 +23,5 @@ else
 fi
 [ ${#files[@]} -gt 0 ] || { echo "nothing changed" && exit 0; }
 # GCC's own warning options are unknown to clang.
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(job_count)" "$tidy" -p "$build/release" --quiet \
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(job_count)" "$tidy" -p "$build/debug" --quiet \
   --extra-arg=-Wno-unknown-warning-option

@@ -8,25 +8,8 @@ and the memory that grows with the method: the step's workspace and the history 
 are the machine's.
 """
 import argparse
-import json
-import shutil
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
-METHODS = ["cluster", "full-batch", "sgd", "graphsage", "fastgcn", "vrgcn"]
-
-
-def train(program, store, method, layers, arguments):
-    run = Path(tempfile.mkdtemp()) / "run"
-    command = [program, "train", store, "--method", method, "--layers", layers, "--hidden", arguments.hidden, "--epochs", arguments.epochs,
-               "--eval-every", 10**6, "--run", run, "--json", *arguments.options]
-    try:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
-    finally:
-        shutil.rmtree(run.parent)
+from training import METHODS, options_after_dashes, train
 
 
 def main():
@@ -37,15 +20,15 @@ def main():
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--methods", nargs="+", default=METHODS)
-    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    arguments = parser.parse_args(sys.argv[1:cut])
-    arguments.options = sys.argv[cut + 1:]
+    own, options = options_after_dashes()
+    arguments = parser.parse_args(own)
+    fixed = ["--hidden", arguments.hidden, "--epochs", arguments.epochs, "--eval-every", 10**6, *options]
     columns = [
         ("seconds an epoch", lambda r: f"{r['seconds_per_epoch']:.3f}"),
         ("embeddings an epoch", lambda r: f"{r['embeddings_per_epoch']:,}"),
         ("workspace and history, MB", lambda r: f"{(r['workspace_bytes'] + r['history_bytes']) / 2**20:.1f}"),
     ]
-    results = {(method, layers): train(arguments.program, arguments.store, method, layers, arguments)
+    results = {(method, layers): train(arguments.program, arguments.store, method, ["--layers", layers, *fixed])
                for method in arguments.methods for layers in arguments.layers}
     for title, show in columns:
         print(f"\n| {title} | " + " | ".join(f"L = {layers}" for layers in arguments.layers) + " |")

@@ -7,28 +7,9 @@ Prints a Markdown table: test micro F1 of the model that was best on validation,
 of a step with its history. The whole-graph method takes one step an epoch and gets epochs of its own number.
 """
 import argparse
-import json
-import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
-METHODS = ["cluster", "full-batch", "sgd", "graphsage", "fastgcn", "vrgcn"]
-
-
-def train(program, store, method, epochs, seed, options):
-    run = Path(tempfile.mkdtemp()) / "run"
-    command = [program, "train", store, "--method", method, "--epochs", epochs, "--eval-every", max(1, epochs // 10), "--seed", seed,
-               "--run", run, "--json", *options]
-    try:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        return json.loads(done.stdout)
-    finally:
-        shutil.rmtree(run.parent)
+from training import METHODS, options_after_dashes, train
 
 
 def main():
@@ -39,12 +20,13 @@ def main():
     parser.add_argument("--full-batch-epochs", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--methods", nargs="+", default=METHODS)
-    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    arguments = parser.parse_args(sys.argv[1:cut])
+    own, options = options_after_dashes()
+    arguments = parser.parse_args(own)
     print("| method | test micro F1, % | epochs | embeddings an epoch | workspace and history, MB |\n| --- | ---: | ---: | ---: | ---: |")
     for method in arguments.methods:
         epochs = arguments.full_batch_epochs if method == "full-batch" else arguments.epochs
-        results = [train(arguments.program, arguments.store, method, epochs, seed, sys.argv[cut + 1:])
+        results = [train(arguments.program, arguments.store, method,
+                         ["--epochs", epochs, "--eval-every", max(1, epochs // 10), "--seed", seed, *options])
                    for seed in range(1, arguments.seeds + 1)]
         scores = [100 * result["test"]["micro_f1"] for result in results]
         spread = f" ± {statistics.stdev(scores):.1f}" if len(scores) > 1 else ""

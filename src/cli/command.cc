@@ -1,8 +1,12 @@
 #include "cli/command.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "common/log.h"
+#include "common/progress.h"
 #include "common/threads.h"
+#include "graph/features.h"
 
 namespace cgcn {
 
@@ -45,6 +49,21 @@ void note_unused_options(const CLI::App& command, const OptionList& list,
 void apply_common_options(const CommonOptions& options) {
   set_thread_count(static_cast<int>(options.threads));
   log::set_level(options.quiet || options.json ? log::Level::kQuiet : log::Level::kNormal);
+}
+
+std::string describe_features(const FeatureMatrix& features) {
+  switch (features.kind()) {
+    case FeatureMatrix::Kind::kDense32:
+      return fmt::format("{}, dense float32", format_count(features.columns()));
+    case FeatureMatrix::Kind::kDense16:
+      return fmt::format("{}, dense float16", format_count(features.columns()));
+    case FeatureMatrix::Kind::kIdentity:
+      return "none (the identity stands for them)";
+    case FeatureMatrix::Kind::kSparse:
+      break;
+  }
+  return fmt::format("{}, sparse, {:.1f} non-zeros a node", format_count(features.columns()),
+                     static_cast<double>(features.num_entries()) / std::max<NodeId>(1, features.rows()));
 }
 
 }  // namespace cgcn

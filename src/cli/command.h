@@ -10,6 +10,8 @@
 
 namespace cgcn {
 
+class FeatureMatrix;
+
 // What every command has: --quiet, --json, --threads.
 struct CommonOptions {
   bool quiet = false;
@@ -26,6 +28,9 @@ void note_unused_options(const CLI::App& command, const OptionList& list,
                          const std::function<bool(const Option&)>& uses);
 // Sets threads and the log level; call first in every command.
 void apply_common_options(const CommonOptions& options);
+
+// As the commands print them: "602, dense float32".
+std::string describe_features(const FeatureMatrix& features);
 
 // Each command file defines one of these and main.cc calls them all.
 void add_info_command(CLI::App& program);

@@ -18,20 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string describe_features(const FeatureMatrix& features) {
-  switch (features.kind()) {
-    case FeatureMatrix::Kind::kDense32:
-      return fmt::format("{} dense, float32", format_count(features.columns()));
-    case FeatureMatrix::Kind::kDense16:
-      return fmt::format("{} dense, float16", format_count(features.columns()));
-    case FeatureMatrix::Kind::kSparse:
-      return fmt::format("{} sparse, {} non-zeros", format_count(features.columns()),
-                         format_count(features.num_entries()));
-    default:
-      return "none (each node is its own)";
-  }
-}
-
 std::string describe_split(const Dataset& data) {
   if (data.split.empty()) return "none";
   const auto [train, validation, test] = data.split_sizes();

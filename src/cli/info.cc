@@ -51,21 +51,6 @@ struct MemoryNeeds {
         embeddings(uint64_t{data.num_nodes()} * kExampleWidth * sizeof(float)) {}
 };
 
-std::string describe_features(const FeatureMatrix& features) {
-  switch (features.kind()) {
-    case FeatureMatrix::Kind::kDense32:
-      return fmt::format("{}, dense float32", format_count(features.columns()));
-    case FeatureMatrix::Kind::kDense16:
-      return fmt::format("{}, dense float16", format_count(features.columns()));
-    case FeatureMatrix::Kind::kIdentity:
-      return "none (the identity stands for them)";
-    case FeatureMatrix::Kind::kSparse:
-      break;
-  }
-  return fmt::format("{}, sparse, {:.1f} non-zeros a node", format_count(features.columns()),
-                     static_cast<double>(features.num_entries()) / std::max<NodeId>(1, features.rows()));
-}
-
 std::string percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? "–" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-enum class FirstLayer { kMean, kSum, kNone };
+enum class Product { kMean, kSum, kNone };
 
 struct PartitionCommand {
   CLI::App* command = nullptr;
@@ -26,7 +26,7 @@ struct PartitionCommand {
   MemoryOptions memory;
   std::string store;
   uint32_t clusters_per_batch = 1;
-  FirstLayer first_layer = FirstLayer::kMean;
+  Product product = Product::kMean;
   OptionList options;
 
   void list_options() {
@@ -35,8 +35,8 @@ struct PartitionCommand {
     options.add("per-batch", &clusters_per_batch, "clusters q in a batch that the figures are given for")
         .range(1, 4e9)
         .value("Q");
-    options.add_choice("aggregate", &first_layer,
-                       {{"mean", FirstLayer::kMean}, {"sum", FirstLayer::kSum}, {"none", FirstLayer::kNone}},
+    options.add_choice("aggregate", &product,
+                       {{"mean", Product::kMean}, {"sum", Product::kSum}, {"none", Product::kNone}},
                        "which A·X to compute now, for the training nodes and for all; none: when training needs it");
     options.add("force", &partition.replace, "make the partition and A·X again if they are there");
     memory.list_options(options);
@@ -51,10 +51,9 @@ struct PartitionCommand {
     stages.begin("open the store");
     const Store opened(store);
     stages.end();
-    const bool aggregates = first_layer != FirstLayer::kNone;
+    const bool aggregates = product != Product::kNone;
     partition.take_memory(budget, opened, [&] { return aggregates ? least_aggregation_memory(opened.dataset()) : 0; });
-    const Normalisation normalisation{first_layer == FirstLayer::kSum ? NormalisationKind::kSum
-                                                                      : NormalisationKind::kMean};
+    const Normalisation normalisation{product == Product::kSum ? NormalisationKind::kSum : NormalisationKind::kMean};
     if (aggregates && partition.replace) forget_aggregated(opened, normalisation);
     bool all_aggregated = false;
     const Timer timer;

@@ -22,8 +22,8 @@ constexpr milliseconds kFrame{100};           // between frames on a terminal
 constexpr milliseconds kLogInterval{10'000};  // between lines elsewhere
 
 // Those that are there, the newest last: it has the line.
-std::mutex list_mutex;
-std::vector<const Progress*> list;
+std::mutex bars_mutex;
+std::vector<const Progress*> bars;
 
 size_t terminal_width() {
   winsize size{};
@@ -60,9 +60,9 @@ std::string cut(const std::string& text, size_t width) {
 Progress::Progress(std::string title, uint64_t total, std::string unit)
     : title_(std::move(title)), unit_(std::move(unit)), total_(total) {
   if (log::level() != log::Level::kNormal) return;
-  const std::lock_guard lock(list_mutex);
+  const std::lock_guard lock(bars_mutex);
   thread_ = std::thread([this] { show_until_stopped(); });
-  list.push_back(this);
+  bars.push_back(this);
 }
 
 Progress::~Progress() {
@@ -73,13 +73,13 @@ Progress::~Progress() {
   }
   stop_signal_.notify_all();
   thread_.join();
-  const std::lock_guard lock(list_mutex);
-  std::erase(list, this);
+  const std::lock_guard lock(bars_mutex);
+  std::erase(bars, this);
 }
 
 bool Progress::has_the_line() const {
-  const std::lock_guard lock(list_mutex);
-  return !list.empty() && list.back() == this;
+  const std::lock_guard lock(bars_mutex);
+  return !bars.empty() && bars.back() == this;
 }
 
 void Progress::set_note(std::string note) {

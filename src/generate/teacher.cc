@@ -21,14 +21,14 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 2048;
+constexpr size_t kLabelledRows = 2048;
 constexpr double kLeastFrequency = 0.1, kFrequencyRange = 0.4;  // of a label among the nodes
 
 using HiddenRows = std::vector<HiddenRow>;
 
 HiddenRows read_all(const NodeFeatures& features, NodeId n) {
   HiddenRows rows(n);
-  parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(n, kLabelledRows, [&](size_t begin, size_t end) {
     std::vector<float> row(features.columns());
     for (size_t v = begin; v < end; ++v) {
       features.row(static_cast<NodeId>(v), row);
@@ -44,13 +44,13 @@ void standardise(HiddenRows& rows) {
     std::array<double, kHidden> first{}, second{};
   };
   const size_t n = rows.size();
-  std::vector<Sums> partial((n + kRowBlock - 1) / kRowBlock);
-  parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
+  std::vector<Sums> partial((n + kLabelledRows - 1) / kLabelledRows);
+  parallel_blocks(n, kLabelledRows, [&](size_t begin, size_t end) {
     for (size_t v = begin; v < end; ++v)
       for (uint32_t j = 0; j < kHidden; ++j) {
         const double x = rows[v][j];
-        partial[begin / kRowBlock].first[j] += x;
-        partial[begin / kRowBlock].second[j] += x * x;
+        partial[begin / kLabelledRows].first[j] += x;
+        partial[begin / kLabelledRows].second[j] += x * x;
       }
   });
   for (uint32_t j = 0; j < kHidden; ++j) {
@@ -67,7 +67,7 @@ void standardise(HiddenRows& rows) {
 
 HiddenRows neighbour_means(const CsrGraph& graph, const HiddenRows& rows) {
   HiddenRows means(rows.size());
-  parallel_blocks(rows.size(), kRowBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(rows.size(), kLabelledRows, [&](size_t begin, size_t end) {
     for (size_t v = begin; v < end; ++v) {
       const auto neighbours = graph.neighbours(static_cast<NodeId>(v));
       HiddenRow sum{};
@@ -91,7 +91,7 @@ void turn_and_bend(HiddenRows& rows, float bend, Random random) {
     }
     for (float& x : direction) x *= bend / std::sqrt(square);
   }
-  parallel_blocks(rows.size(), kRowBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(rows.size(), kLabelledRows, [&](size_t begin, size_t end) {
     for (size_t v = begin; v < end; ++v) {
       const HiddenRow given = rows[v];
       for (uint32_t j = 0; j < kHidden; ++j) {
@@ -135,7 +135,7 @@ std::vector<uint8_t> teach_labels(const Shape& shape, const CsrGraph& graph, con
     Random random = stream(seed, Stream::kTeacher, label);
     HiddenRow weights;
     for (float& weight : weights) weight = random.normal();
-    parallel_blocks(shape.nodes, kRowBlock, [&](size_t begin, size_t end) {
+    parallel_blocks(shape.nodes, kLabelledRows, [&](size_t begin, size_t end) {
       for (size_t v = begin; v < end; ++v) {
         float sum = 0;
         for (uint32_t j = 0; j < kHidden; ++j) sum += weights[j] * rows[v][j];

@@ -9,7 +9,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 4096;  // part of what the hash is: it hashes the hashes of blocks
+constexpr size_t kHashedRows = 4096;  // part of what the hash is: it hashes the hashes of blocks
 
 // An array of a store, mapped; ranges that were read are let go.
 template <class T>
@@ -52,14 +52,14 @@ template <class T, class ToFloat>
 void hash_dense(const fs::path& path, NodeId rows, uint32_t columns, std::vector<uint64_t>& digests,
                 ToFloat&& to_float) {
   const MappedArray<T> features(path);
-  parallel_blocks(rows, kRowBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(rows, kHashedRows, [&](size_t begin, size_t end) {
     RowHasher hasher;
     for (size_t row = begin; row < end; ++row) {
       const T* values = features.data() + row * columns;
       for (uint32_t column = 0; column < columns; ++column) hasher.add(column, to_float(values[column]));
       hasher.end_row();
     }
-    digests[begin / kRowBlock] = hasher.digest();
+    digests[begin / kHashedRows] = hasher.digest();
     features.release(begin * columns, (end - begin) * columns);
   });
 }
@@ -68,14 +68,14 @@ void hash_sparse(const fs::path& folder, NodeId rows, std::vector<uint64_t>& dig
   const MappedArray<EdgeOffset> offsets(folder / "features_offsets.npy");
   const MappedArray<uint32_t> columns(folder / "features_columns.npy");
   const MappedArray<float> values(folder / "features_values.npy");
-  parallel_blocks(rows, kRowBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(rows, kHashedRows, [&](size_t begin, size_t end) {
     RowHasher hasher;
     for (size_t row = begin; row < end; ++row) {
       for (EdgeOffset i = offsets.data()[row]; i < offsets.data()[row + 1]; ++i)
         hasher.add(columns.data()[i], values.data()[i]);
       hasher.end_row();
     }
-    digests[begin / kRowBlock] = hasher.digest();
+    digests[begin / kHashedRows] = hasher.digest();
     const EdgeOffset first = offsets.data()[begin], count = offsets.data()[end] - first;
     columns.release(first, count);
     values.release(first, count);
@@ -85,7 +85,7 @@ void hash_sparse(const fs::path& folder, NodeId rows, std::vector<uint64_t>& dig
 }  // namespace
 
 std::string hash_feature_files(const fs::path& folder, FeatureMatrix::Kind kind, NodeId rows, uint32_t columns) {
-  std::vector<uint64_t> digests((size_t{rows} + kRowBlock - 1) / kRowBlock);
+  std::vector<uint64_t> digests((size_t{rows} + kHashedRows - 1) / kHashedRows);
   switch (kind) {
     case FeatureMatrix::Kind::kIdentity:
       return "identity";

@@ -12,7 +12,7 @@ namespace cgcn {
 
 namespace {
 
-constexpr size_t kRowBlock = 1024;
+constexpr size_t kSortedRows = 1024;
 constexpr uint64_t kLeastAtOnce = uint64_t{8} << 20;  // entries of a range of rows: 32 MB
 
 // A short row: each target goes where as many others are smaller, which needs no branches and vectorises. Repeated ones
@@ -178,7 +178,7 @@ class RowBuilder {
   // Each row of the range: sorted, each target once. Its length goes to the degrees.
   void sort(NodeId first, NodeId last, BuildCounts& counts, BuiltRows& built) {
     std::atomic<uint64_t> duplicates{0}, one_directional{0}, loops{0};
-    parallel_blocks(last - first, kRowBlock, [&](size_t begin, size_t end) {
+    parallel_blocks(last - first, kSortedRows, [&](size_t begin, size_t end) {
       std::vector<NodeId> scratch;
       std::vector<std::pair<NodeId, float>> pairs;
       uint64_t repeated = 0, missing = 0, kept = 0;

@@ -9,14 +9,14 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 8192;
+constexpr size_t kCountedRows = 8192;
 
 // Adds up what work(v) gives for every node, block by block: the sum does not depend on threads.
 template <class Sum, class Work>
 Sum sum_over_nodes(NodeId n, Work&& work) {
-  std::vector<Sum> partial((size_t{n} + kRowBlock - 1) / kRowBlock);
-  parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
-    for (size_t v = begin; v < end; ++v) work(static_cast<NodeId>(v), partial[begin / kRowBlock]);
+  std::vector<Sum> partial((size_t{n} + kCountedRows - 1) / kCountedRows);
+  parallel_blocks(n, kCountedRows, [&](size_t begin, size_t end) {
+    for (size_t v = begin; v < end; ++v) work(static_cast<NodeId>(v), partial[begin / kCountedRows]);
   });
   Sum total;
   for (const Sum& sum : partial) total += sum;

@@ -21,16 +21,16 @@ constexpr uint32_t kDirectoryEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr size_t kDirectoryEndBytes = 22, kLocalHeaderBytes = 30, kDirectoryEntryBytes = 46;
 constexpr uint16_t kZip64Extra = 1, kStored = 0, kDeflated = 8, kEncrypted = 1;
 constexpr uint64_t kMostDeflateGains = 1032;  // one code of two bits can stand for 258 bytes, no more
-constexpr size_t kChunk = size_t{4} << 20;
+constexpr size_t kUnpackedChunk = size_t{4} << 20;
 
 [[noreturn]] void fail_broken(const std::string& what, const std::string& where) {
   throw Error("broken .npz: " + what, where, "copy or download the file again");
 }
 
 // Little-endian numbers at places of a span, each checked to lie in it.
-class Fields {
+class ZipFields {
  public:
-  Fields(std::span<const std::byte> bytes, const std::string& where) : bytes_(bytes), where_(where) {}
+  ZipFields(std::span<const std::byte> bytes, const std::string& where) : bytes_(bytes), where_(where) {}
   template <class T>
   T at(uint64_t offset) const {
     T value = 0;
@@ -50,7 +50,7 @@ class Fields {
 };
 
 // The end record is the last thing in the file but for a comment, whose length it gives.
-uint64_t find_directory_end(const Fields& file, const std::string& where) {
+uint64_t find_directory_end(const ZipFields& file, const std::string& where) {
   if (file.size() >= kDirectoryEndBytes) {
     const uint64_t last = file.size() - kDirectoryEndBytes;
     const uint64_t first = last > UINT16_MAX ? last - UINT16_MAX : 0;
@@ -83,9 +83,9 @@ std::shared_ptr<std::byte> make_scratch(const fs::path& folder, uint64_t size) {
 
 void check_crc(const SharedBytes& bytes, uint32_t expected, const std::string& where) {
   uLong crc = ::crc32(0, nullptr, 0);
-  for (size_t at = 0; at < bytes.span.size(); at += kChunk) {
+  for (size_t at = 0; at < bytes.span.size(); at += kUnpackedChunk) {
     throw_if_interrupted();
-    const SharedBytes chunk = bytes.part(at, std::min(kChunk, bytes.span.size() - at));
+    const SharedBytes chunk = bytes.part(at, std::min(kUnpackedChunk, bytes.span.size() - at));
     crc = ::crc32(crc, reinterpret_cast<const Bytef*>(chunk.span.data()), static_cast<uInt>(chunk.span.size()));
     chunk.release();
   }
@@ -99,7 +99,7 @@ NpzFile::NpzFile(const fs::path& path, const fs::path& scratch)
 
 NpzFile::NpzFile(SharedBytes bytes, std::string where, fs::path scratch)
     : bytes_(std::move(bytes)), where_(std::move(where)), scratch_(std::move(scratch)) {
-  const Fields file(bytes_.span, where_);
+  const ZipFields file(bytes_.span, where_);
   const uint64_t end = find_directory_end(file, where_);
   uint64_t count = file.at<uint16_t>(end + 10), size = file.at<uint32_t>(end + 12),
            offset = file.at<uint32_t>(end + 16);
@@ -116,7 +116,7 @@ NpzFile::NpzFile(SharedBytes bytes, std::string where, fs::path scratch)
 }
 
 void NpzFile::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
-  const Fields directory(Fields(bytes_.span, where_).slice(offset, size), where_);
+  const ZipFields directory(ZipFields(bytes_.span, where_).slice(offset, size), where_);
   if (count > size / kDirectoryEntryBytes) fail_broken("it declares more members than it has room for", where_);
   for (uint64_t at = 0; count > 0; --count) {
     if (directory.at<uint32_t>(at) != kDirectoryEntry) fail_broken("its directory is damaged", where_);
@@ -128,7 +128,7 @@ void NpzFile::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
                   .crc = directory.at<uint32_t>(at + 16),
                   .deflated = directory.at<uint16_t>(at + 10) == kDeflated};
     uint64_t header_offset = directory.at<uint32_t>(at + 42);
-    const Fields extra(directory.slice(at + kDirectoryEntryBytes + name_bytes, extra_bytes), where_);
+    const ZipFields extra(directory.slice(at + kDirectoryEntryBytes + name_bytes, extra_bytes), where_);
     for (uint64_t e = 0; e + 4 <= extra_bytes; e += 4u + extra.at<uint16_t>(e + 2)) {
       if (extra.at<uint16_t>(e) != kZip64Extra) continue;
       uint64_t field = e + 4;  // only what did not fit in 32 bits is here, in this order
@@ -151,7 +151,7 @@ void NpzFile::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
 
 void NpzFile::add_member(std::string name, uint64_t header_offset, Member member) {
   const std::string where = fmt::format("{}: {}", where_, name);
-  const Fields file(bytes_.span, where);
+  const ZipFields file(bytes_.span, where);
   if (file.at<uint32_t>(header_offset) != kLocalHeader) fail_broken("the member's header is damaged", where);
   member.offset =
       header_offset + kLocalHeaderBytes + file.at<uint16_t>(header_offset + 26) + file.at<uint16_t>(header_offset + 28);
@@ -197,8 +197,8 @@ SharedBytes NpzFile::inflate_member(const Member& member, const std::string& whe
   uint64_t read = 0, written = 0;
   for (int status = Z_OK; status != Z_STREAM_END;) {
     throw_if_interrupted();
-    const size_t input = std::min<uint64_t>(kChunk, packed.span.size() - read);
-    const size_t room = std::min<uint64_t>(kChunk, member.size - written);
+    const size_t input = std::min<uint64_t>(kUnpackedChunk, packed.span.size() - read);
+    const size_t room = std::min<uint64_t>(kUnpackedChunk, member.size - written);
     // zlib's interface is not const, but it does not write here.
     stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(packed.span.data() + read));
     stream.avail_in = static_cast<uInt>(input);

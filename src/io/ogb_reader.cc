@@ -116,18 +116,10 @@ class OgbReader final : public Reader {
         throw Error(fmt::format("holds {} edges, but {} says {}", format_count(edges.size()),
                                 counted_in.filename().string(), format_count(declared)),
                     path.string(), "copy or download it again");
-    check_plausible(index.size(), edges.size(), raw);
+    // Without features and labels nothing but the edges speaks for the declared number of nodes.
+    if (find_plain_or_gzip(raw / "node-feat.csv").empty() && find_plain_or_gzip(raw / "node-label.csv").empty())
+      check_plausible(index.size(), edges.size(), path.string());
     import_graph(index.size(), edges, options, store, report);
-  }
-
-  // Without features and labels nothing but the edges speaks for the declared number of nodes.
-  static void check_plausible(NodeId n, uint64_t num_edges, const fs::path& raw) {
-    const bool listed =
-        !find_plain_or_gzip(raw / "node-feat.csv").empty() || !find_plain_or_gzip(raw / "node-label.csv").empty();
-    if (!listed && n > 1'000'000 + 64 * num_edges)
-      throw Error(fmt::format("says {} nodes, but there are {} edges and neither features nor labels", format_count(n),
-                              format_count(num_edges)),
-                  find_plain_or_gzip(raw / "num-node-list.csv").string());
   }
 
   static void read_features(const fs::path& raw, NodeId n, StoreWriter& store, ImportReport& report) {

@@ -76,7 +76,9 @@ class PlainEdges {
   }
   NodeId num_nodes() const {
     if (matrix_) return check_node_count(matrix_->rows, matrix_->where());
-    return check_node_count(ColumnEdges::from_edge_index(*index_, {}, 0).largest_id_plus_one(), index_->where());
+    const uint64_t n = ColumnEdges::from_edge_index(*index_, {}, 0).largest_id_plus_one();
+    check_plausible(n, index_->size() / 2, index_->where());
+    return check_node_count(n, index_->where());
   }
   std::unique_ptr<EdgeSource> make(NodeId num_nodes) const {
     if (matrix_) return make_edges(*matrix_, num_nodes);

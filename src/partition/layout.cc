@@ -11,7 +11,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 512;                  // rows a thread takes at a time
+constexpr size_t kLaidOutRows = 512;               // rows a thread takes at a time
 constexpr size_t kMostChunk = size_t{32} << 20;    // bytes; one is written while the next is gathered
 constexpr size_t kMappedAround = size_t{2} << 20;  // bytes that may become resident where one is touched
 
@@ -75,7 +75,7 @@ class LayoutWriter {
                      Buffer<std::byte>& chunk = chunks_[turn_ ^= 1];  // the other one is being written
                      chunk.reserve_discarding((end - begin) * width * sizeof(T));
                      T* out = reinterpret_cast<T*>(chunk.data());
-                     parallel_blocks(end - begin, kRowBlock, [&](size_t first, size_t last) {
+                     parallel_blocks(end - begin, kLaidOutRows, [&](size_t first, size_t last) {
                        for (size_t r = first; r < last; ++r)
                          std::copy_n(values.data() + size_t{order_[begin + r]} * width, width, out + r * width);
                      });
@@ -199,7 +199,7 @@ void LayoutWriter::write_adjacency() {
                    lengths.assign(end - begin, 0);
                    chunk.targets.reserve_discarding(starts.back());
                    if (weights) chunk.weights.reserve_discarding(starts.back());
-                   parallel_blocks(end - begin, kRowBlock, [&](size_t first, size_t last) {
+                   parallel_blocks(end - begin, kLaidOutRows, [&](size_t first, size_t last) {
                      std::vector<std::pair<NodeId, float>> scratch;
                      for (size_t r = first; r < last; ++r)
                        lengths[r] = map_row(order_[begin + r], position, chunk.targets.data() + starts[r],

@@ -10,7 +10,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 4096;
+constexpr size_t kSymmetrisedRows = 4096;
 
 // Where each node of the store is among the chosen ones; kNoNode where it is not.
 Buffer<NodeId> positions_of(std::span<const NodeId> nodes, NodeId num_nodes) {
@@ -46,7 +46,7 @@ class Rows {
   void count() {
     const size_t n = nodes_.size();
     Buffer<uint64_t> lengths(n, 0);
-    parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
+    parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) for_each_kept(i, [&](NodeId, EdgeOffset) { ++lengths[i]; });
       graph_.release_rows(nodes_[begin], size_t{nodes_[end - 1]} + 1);
     });
@@ -68,7 +68,7 @@ class Rows {
   void place() {
     const size_t n = nodes_.size();
     if (!graph_.directed()) {
-      parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
+      parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           auto slot = static_cast<size_t>(offsets[i]);
           for_each_kept(i, [&](NodeId j, EdgeOffset e) { put(slot++, j, e); });
@@ -90,7 +90,7 @@ class Rows {
   void merge_reverses() {
     const size_t n = nodes_.size();
     Buffer<int32_t> lengths(n);
-    parallel_blocks(n, kRowBlock, [&](size_t begin, size_t end) {
+    parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
       std::vector<std::pair<int32_t, float>> row;
       for (size_t i = begin; i < end; ++i) {
         row.clear();

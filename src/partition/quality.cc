@@ -11,7 +11,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kRowBlock = 4096;
+constexpr size_t kMeasuredRows = 4096;
 constexpr size_t kBins = 10, kBarCells = 24;
 
 // Adjacency entries whose two ends have different values in `group`, over all rows; loops apart.
@@ -19,15 +19,15 @@ struct EntryCounts {
   uint64_t across = 0, loops = 0;
 };
 EntryCounts count_across(const CsrGraph& graph, std::span<const uint32_t> group) {
-  std::vector<EntryCounts> found((graph.num_nodes() + kRowBlock - 1) / kRowBlock);
-  parallel_blocks(graph.num_nodes(), kRowBlock, [&](size_t begin, size_t end) {
+  std::vector<EntryCounts> found((graph.num_nodes() + kMeasuredRows - 1) / kMeasuredRows);
+  parallel_blocks(graph.num_nodes(), kMeasuredRows, [&](size_t begin, size_t end) {
     EntryCounts counts;
     for (size_t v = begin; v < end; ++v)
       for (const NodeId u : graph.neighbours(static_cast<NodeId>(v))) {
         counts.across += group[u] != group[v] ? 1 : 0;
         counts.loops += u == v ? 1 : 0;
       }
-    found[begin / kRowBlock] = counts;
+    found[begin / kMeasuredRows] = counts;
     graph.release_rows(begin, end);
   });
   EntryCounts total;

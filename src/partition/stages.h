@@ -1,7 +1,6 @@
 // Seconds and peak memory of the steps that a command takes, one after the other.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -26,10 +25,9 @@ class Stages {
     if (apart_) reset_peak_rss();
     timer_.restart();
   }
-  // other_rss: the peak of a process that did this stage's work.
-  void end(uint64_t other_rss = 0) {
+  void end() {
     if (running_.empty()) return;
-    list_.push_back({std::move(running_), timer_.seconds(), std::max(memory_figures().peak_rss, other_rss)});
+    list_.push_back({std::move(running_), timer_.seconds(), memory_figures().peak_rss});
     running_.clear();
   }
   // Ends a stage that another process did, with that one's own figures.

@@ -3,7 +3,6 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "report/embedded.h"
-#include "train/result.h"
 
 namespace cgcn {
 namespace {

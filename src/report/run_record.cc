@@ -10,7 +10,6 @@
 #include "common/json.h"
 #include "partition/block_picture.h"
 #include "report/figures.h"
-#include "train/result.h"
 #include "train/run_directory.h"
 #include "train/run_options.h"
 

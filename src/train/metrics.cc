@@ -10,7 +10,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kBlock = 1024;  // rows a task
+constexpr size_t kScoredRows = 1024;  // rows a task
 
 double ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -66,7 +66,7 @@ void Tally::add_single(const float* logits, size_t stride, NodeId first_node, st
                        const Labels& labels) {
   std::vector<double> losses(nodes.size());
   std::vector<uint32_t> predictions(nodes.size());
-  parallel_blocks(nodes.size(), kBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(nodes.size(), kScoredRows, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const int32_t label = labels.class_of(nodes[i]);
       if (label < 0) continue;
@@ -98,9 +98,9 @@ void Tally::add_multi(const float* logits, size_t stride, NodeId first_node, std
     double loss = 0;
     uint64_t exact = 0;
   };
-  std::vector<Part> parts((nodes.size() + kBlock - 1) / kBlock);
-  parallel_blocks(nodes.size(), kBlock, [&](size_t begin, size_t end) {
-    Part& part = parts[begin / kBlock];
+  std::vector<Part> parts((nodes.size() + kScoredRows - 1) / kScoredRows);
+  parallel_blocks(nodes.size(), kScoredRows, [&](size_t begin, size_t end) {
+    Part& part = parts[begin / kScoredRows];
     part.classes.resize(num_classes_);
     for (size_t i = begin; i < end; ++i) {
       const float* row = logits + size_t{nodes[i] - first_node} * stride;

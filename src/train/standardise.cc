@@ -10,7 +10,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kBlock = 1024;  // rows a task
+constexpr size_t kStandardisedRows = 1024;  // rows a task
 
 void require_dense(const FeatureMatrix& features) {
   if (!features.is_dense())
@@ -22,16 +22,17 @@ void require_dense(const FeatureMatrix& features) {
 
 ColumnScaling measure_columns(const Dataset& data) {
   require_dense(data.features);
-  const size_t columns = data.features.columns(), blocks = (data.num_nodes() + kBlock - 1) / kBlock;
+  const size_t columns = data.features.columns(),
+               blocks = (data.num_nodes() + kStandardisedRows - 1) / kStandardisedRows;
   // Two passes, each a sum in double per block, added in order: exact enough and the same for any number of threads.
   const auto column_sums = [&](auto&& value) {
     std::vector<std::vector<double>> parts(blocks, std::vector<double>(columns));
-    parallel_blocks(data.num_nodes(), kBlock, [&](size_t begin, size_t end) {
+    parallel_blocks(data.num_nodes(), kStandardisedRows, [&](size_t begin, size_t end) {
       std::vector<float> row(columns);
       for (size_t v = begin; v < end; ++v) {
         if (data.role(static_cast<NodeId>(v)) != Role::kTrain) continue;
         data.features.copy_row(static_cast<NodeId>(v), row.data());
-        for (size_t c = 0; c < columns; ++c) parts[begin / kBlock][c] += value(row[c], c);
+        for (size_t c = 0; c < columns; ++c) parts[begin / kStandardisedRows][c] += value(row[c], c);
       }
       data.features.release_rows(begin, end);
     });
@@ -62,7 +63,7 @@ FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling) 
     throw Error(fmt::format("has {} feature columns where the model was trained on {}", columns, scaling.mean.size()),
                 data.path.string());
   Buffer<float> x(nodes * columns);
-  parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(nodes, kStandardisedRows, [&](size_t begin, size_t end) {
     for (size_t v = begin; v < end; ++v) {
       float* row = x.data() + v * columns;
       data.features.copy_row(static_cast<NodeId>(v), row);
@@ -78,7 +79,7 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
   const size_t nodes = data.num_nodes(), columns = x.columns();
   Buffer<float> aggregated(nodes * columns);
   const NormalisedRows rows(data.graph, normalisation);
-  parallel_blocks(nodes, kBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(nodes, kStandardisedRows, [&](size_t begin, size_t end) {
     NormalisedRows::Block block;
     rows.fill(begin, end, block);
     kernels::aggregate(block.view, {x.dense32().data(), nodes, columns}, {0, end - begin}, {}, {},

@@ -18,28 +18,30 @@ constexpr bool kSanitizersHandleSignals = true;
 constexpr bool kSanitizersHandleSignals = false;
 #endif
 
-int first_byte_beyond(const MappedFile& file) { return std::to_integer<int>(file.bytes()[file.bytes().size() - 1]); }
+class MappingFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitizersHandleSignals) GTEST_SKIP() << "the sanitizer handles SIGBUS";
+    write_file_atomically(file_, std::string(1 << 20, 'x'));
+  }
+  const test::TemporaryFolder folder_;
+  const fs::path file_ = folder_ / "array.npy";
+};
 
-TEST(MappingFaults, AFileCutShortWhileMappedIsNamed) {
-  if (kSanitizersHandleSignals) GTEST_SKIP() << "the sanitizer handles SIGBUS";
-  const test::TemporaryFolder folder;
-  write_file_atomically(folder / "array.npy", std::string(1 << 20, 'x'));
+TEST_F(MappingFaults, AFileCutShortWhileMappedIsNamed) {
   const auto touch = [&] {
     install_mapping_fault_handler();
-    const MappedFile other(folder / "array.npy"), file(folder / "array.npy");
-    fs::resize_file(folder / "array.npy", 10);
-    std::_Exit(first_byte_beyond(file) == 0 ? 3 : 4);
+    const MappedFile other(file_), file(file_);
+    fs::resize_file(file_, 10);
+    std::_Exit(std::to_integer<int>(file.bytes().back()));
   };
   EXPECT_EXIT(touch(), testing::ExitedWithCode(1), "array.npy: was cut short, or cannot be read, while it was in use");
 }
 
-TEST(MappingFaults, OtherFaultsAreLeftAlone) {
-  if (kSanitizersHandleSignals) GTEST_SKIP() << "the sanitizer handles SIGBUS";
-  const test::TemporaryFolder folder;
-  write_file_atomically(folder / "array.npy", std::string(1 << 20, 'x'));
+TEST_F(MappingFaults, OtherFaultsAreLeftAlone) {
   const auto raise_elsewhere = [&] {
     install_mapping_fault_handler();
-    const MappedFile file(folder / "array.npy");
+    const MappedFile file(file_);
     ::raise(SIGBUS);
     ::raise(SIGBUS);
   };

@@ -1,4 +1,4 @@
-// An .npz on its own: every member, unpacked and read whole; then as the gnn-benchmark format.
+// An .npz on its own: every member, unpacked and read whole; then as the gnn-benchmark format and as SciPy's matrix.
 #include "fuzz_support.h"
 #include "io/npz.h"
 
@@ -25,5 +25,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   cgcn::fuzz::import_files(data, size, "gnn-benchmark", {"graph.npz"});
+  cgcn::fuzz::import_files(data, size, "plain", {"adj.npz"});
   return 0;
 }

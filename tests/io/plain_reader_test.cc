@@ -51,5 +51,14 @@ TEST(PlainReader, NamesTheBadId) {
   EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("edge 0 names node 5, but there are 5 nodes"));
 }
 
+// Where nothing lists the nodes, one damaged id would otherwise ask for gigabytes.
+TEST(PlainReader, AnIdFarBeyondTheEdgesIsRefused) {
+  const test::TemporaryFolder folder;
+  fs::create_directories(folder / "g");
+  test::write_npy<int32_t>(folder / "g" / "edge_index.npy", {0, 1, 1, 1'701'062'528}, {2, 2});
+  EXPECT_THAT(test::import_error(folder / "g"),
+              HasSubstr("edge_index.npy: speaks of 1,701,062,529 nodes, but has 2 edges"));
+}
+
 }  // namespace
 }  // namespace cgcn
