@@ -80,7 +80,7 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
     data_ = nullptr;
     throw Error(fmt::format("cannot map: {}", reason(errno)), path.string());
   }
-  watch_mapping(data_, size_, path_);
+  watch_mapping(data_, status, path_);
 }
 
 MappedFile::~MappedFile() {

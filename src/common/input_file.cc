@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "common/error.h"
+#include "common/mapping_faults.h"
 
 namespace cgcn {
 
@@ -35,11 +36,8 @@ void InputFile::read(uint64_t offset, void* out, size_t bytes) const {
     bytes -= static_cast<size_t>(done);
   }
   struct stat now {};
-  const bool same = ::fstat(fd_, &now) == 0 && now.st_size == opened_.st_size &&
-                    now.st_mtim.tv_sec == opened_.st_mtim.tv_sec && now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec;
-  if (bytes > 0 || !same)
-    throw Error("was changed or cut short while it was being read", path_.string(),
-                "begin again when nothing else writes there; a damaged store is noticed at the start");
+  if (bytes > 0 || ::fstat(fd_, &now) != 0 || !is_unchanged(opened_, now))
+    throw Error("was changed or cut short while it was being read", path_.string(), kChangedFileHint);
 }
 
 }  // namespace cgcn

@@ -10,12 +10,15 @@
 #include <cstring>
 #include <string>
 
+#include "common/error.h"
+
 namespace cgcn {
 namespace {
 
 struct Mapping {
   std::atomic<const std::byte*> data = nullptr;  // set last
   size_t bytes = 0;
+  struct stat file {};
   std::array<char, 1024> path{};  // with a zero at its end
   std::atomic_flag taken = ATOMIC_FLAG_INIT;
 };
@@ -57,14 +60,15 @@ void install_mapping_fault_handler() {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-void watch_mapping(const void* data, size_t bytes, const std::filesystem::path& path) {
+void watch_mapping(const void* data, const struct stat& file, const std::filesystem::path& path) {
   for (Mapping& mapping : mappings) {
     if (mapping.taken.test_and_set()) continue;
     const std::string& text = path.native();
     const size_t length = std::min(text.size(), mapping.path.size() - 1);
     std::copy_n(text.data(), length, mapping.path.data());
     mapping.path[length] = '\0';
-    mapping.bytes = bytes;
+    mapping.bytes = static_cast<size_t>(file.st_size);
+    mapping.file = file;
     mapping.data.store(static_cast<const std::byte*>(data), std::memory_order_release);
     return;
   }
@@ -77,6 +81,21 @@ void forget_mapping(const void* data) {
     mapping.taken.clear();
     return;
   }
+}
+
+void check_mappings() {
+  for (const Mapping& mapping : mappings) {
+    struct stat now {};
+    if (mapping.data.load(std::memory_order_acquire) == nullptr || ::stat(mapping.path.data(), &now) != 0) continue;
+    const bool same_file = now.st_dev == mapping.file.st_dev && now.st_ino == mapping.file.st_ino;
+    if (same_file && !is_unchanged(mapping.file, now))
+      throw Error("was changed while it was in use", mapping.path.data(), kChangedFileHint);
+  }
+}
+
+bool is_unchanged(const struct stat& before, const struct stat& now) {
+  return now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec &&
+         now.st_mtim.tv_nsec == before.st_mtim.tv_nsec;
 }
 
 }  // namespace cgcn

@@ -1,6 +1,9 @@
-// A mapped file that another program cuts short, or that the disk cannot read, ends the process by a signal at the
-// first touch. The handler makes of it what any other problem is: one message that names the file, and exit status 1.
+// Mapped files that another program changes. One that is cut short, or that the disk cannot read, ends the process by a
+// signal at the first touch: the handler makes of it what any other problem is, one message that names the file, and
+// exit status 1. One that keeps its size is noticed where a caller asks.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -11,7 +14,16 @@ void install_mapping_fault_handler();  // SIGBUS; from elsewhere than a watched 
 
 // Where the mapped files are. A signal handler reads it, so that it is a table of fixed size; a mapping that finds no
 // room in it is not watched.
-void watch_mapping(const void* data, size_t bytes, const std::filesystem::path& path);
+void watch_mapping(const void* data, const struct stat& file, const std::filesystem::path& path);
 void forget_mapping(const void* data);
+
+// Error that names a watched file which was written to since it was mapped. One that another file has taken the place
+// of is as it was. Call it before what was computed from mapped files is written down.
+void check_mappings();
+
+inline constexpr const char* kChangedFileHint =
+    "begin again when nothing else writes there; a damaged store is noticed at the start";
+// Whether a file has been written to between the two.
+bool is_unchanged(const struct stat& before, const struct stat& now);
 
 }  // namespace cgcn

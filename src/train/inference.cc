@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/interrupt.h"
+#include "common/mapping_faults.h"
 #include "common/memory.h"
 #include "common/memory_budget.h"
 #include "common/progress.h"
@@ -99,6 +100,7 @@ SlabMatrix Inference::run(uint32_t layer) const {
   for (uint32_t l = 2; l <= layer; ++l)
     embeddings =
         model_.projects_first(l) ? run_projected_layer(l, std::move(embeddings)) : run_layer(l, std::move(embeddings));
+  check_mappings();
   return embeddings;
 }
 

@@ -7,6 +7,7 @@
 #include "common/interrupt.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/mapping_faults.h"
 #include "train/result.h"
 
 namespace cgcn {
@@ -270,6 +271,7 @@ EpochRecord Trainer::end_epoch() {
     record.validation_seconds = timer.seconds();
     keep_if_best(*record.validation);
   }
+  check_mappings();
   record.memory = memory_figures();
   record.memory.peak_rss = peak_memory();
   run_.append_metrics(to_record(record));
@@ -330,6 +332,7 @@ void Trainer::save_best() {
 
 void Trainer::save() {
   const Timer timer;
+  check_mappings();
   state_.total_seconds = seconds_before_ + session_.seconds();
   state_.stages = stages_.stages();
   measure_training();

@@ -1,5 +1,6 @@
 // What can go wrong around a store that is in use: two programs at once, one killed at any moment, files that change.
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "common/random.h"
@@ -19,6 +20,11 @@ class Faults : public test::ProgramTest {
   }
   static std::vector<std::string> train_wide(const std::string& run, int epochs = 2) {
     return {"train", "g", "--run", run, "--parts", "50", "--hidden", "16", "--epochs", std::to_string(epochs)};
+  }
+  void wait_for_metrics(const std::string& run) const {
+    const fs::path metrics = folder_ / run / "metrics.jsonl";
+    while (!fs::exists(metrics) || fs::file_size(metrics) == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   std::vector<fs::path> partitions() const {
     std::vector<fs::path> found;
@@ -83,13 +89,63 @@ TEST_F(Faults, APartitionKilledAtAnyMomentIsMadeAgain) {
 TEST_F(Faults, AMappedFileCutShortUnderTrainingIsNamed) {
   generate_wide();
   const pid_t program = start(train_wide("r", 100'000));
-  while (!fs::exists(folder_ / "r" / "metrics.jsonl") || fs::file_size(folder_ / "r" / "metrics.jsonl") == 0)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  wait_for_metrics("r");
   fs::resize_file(partitions()[0] / "features.npy", 5000);
   const Outcome outcome = finish(program);
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.errors, testing::AllOf(HasSubstr("features.npy"), HasSubstr("was cut short")));
   EXPECT_THAT(refused({"train", "--resume", "--run", "r"}), HasSubstr("--force makes it again"));
+}
+
+// One that keeps its size is noticed before anything that came of it is written down.
+TEST_F(Faults, AMappedFileChangedUnderTrainingIsNamed) {
+  generate_wide();
+  const pid_t program = start(train_wide("r", 100'000));
+  wait_for_metrics("r");
+  const fs::path file = partitions()[0] / "features.npy";
+  std::string bytes = read_text_file(file);
+  const auto written = static_cast<std::ptrdiff_t>(bytes.size() / 2);
+  bytes[static_cast<size_t>(written)] ^= 1;
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(written)
+      .put(bytes[static_cast<size_t>(written)]);
+  const Outcome outcome = finish(program);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors, testing::AllOf(HasSubstr("features.npy"), HasSubstr("was changed while it was in use")));
+  EXPECT_THAT(refused({"train", "--resume", "--run", "r"}), HasSubstr("--force makes it again"));
+}
+
+// What a command of ours puts in the place of a store is another store: who uses the old one goes on with it.
+TEST_F(Faults, AStoreReplacedUnderTrainingIsNoChange) {
+  generate_wide();
+  const pid_t program = start(train_wide("r", 30));
+  wait_for_metrics("r");
+  ASSERT_EQ(run({"generate", "g", "--force", "--nodes", "500", "--quiet"}).exit_code, 0);
+  const Outcome outcome = finish(program);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+}
+
+TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
+  generate_wide();
+  ASSERT_EQ(run({"partition", "g", "--parts", "50", "--quiet"}).exit_code, 0);
+  const auto train_within = [](const std::string& memory, const std::string& where) {
+    std::vector<std::string> command = train_wide(where, 4);
+    command.insert(command.end(), {"--checkpoint-seconds", "0", "--memory", memory});
+    return command;
+  };
+  const std::string memory = fmt::format("{}M", least_named(refused(train_within("8M", "r"))));
+  const Outcome whole = run(train_within(memory, "whole"));
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  ASSERT_THAT(whole.errors, HasSubstr("from disk"));
+  ::setenv("LD_PRELOAD", CGCN_FAILING_READS, 1);
+  ::setenv("FAILING_READS", "features.npy", 1);
+  ::setenv("WORKING_READS", "120", 1);  // 50 batches an epoch
+  const std::string errors = refused(train_within(memory, "r"));
+  ::unsetenv("LD_PRELOAD");
+  EXPECT_THAT(errors, testing::AllOf(HasSubstr("features.npy: cannot read: Input/output error"), HasSubstr("try: ")));
+  const Outcome resumed = run({"train", "--resume", "--run", "r"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(weights("r"), weights("whole"));
 }
 
 }  // namespace

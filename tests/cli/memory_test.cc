@@ -45,11 +45,6 @@ class Memory : public test::ProgramTest {
     outcome = finish(child);
     return peak;
   }
-  static uint64_t least_named(const std::string& message) {
-    std::smatch found;
-    EXPECT_TRUE(std::regex_search(message, found, std::regex("--memory ([0-9]+)M, the smallest"))) << message;
-    return found.empty() ? 0 : std::stoull(found[1]);
-  }
 };
 
 TEST_F(Memory, PeakStaysUnderTheBudgetAndNoBitChanges) {

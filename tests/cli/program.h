@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "support.h"
 #include "train/checkpoint.h"
@@ -57,6 +58,13 @@ class ProgramTest : public testing::Test {
     EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
     EXPECT_THAT(outcome.errors, testing::HasSubstr("error: "));
     return outcome.errors;
+  }
+
+  // The budget in MB that a refusal names.
+  static uint64_t least_named(const std::string& message) {
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(message, found, std::regex("--memory ([0-9]+)M, the smallest"))) << message;
+    return found.empty() ? 0 : std::stoull(found[1]);
   }
 
   void generate(const std::string& store, std::vector<std::string> more = {}) {
