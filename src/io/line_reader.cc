@@ -90,7 +90,7 @@ bool LineReader::next_content(std::string_view& line) {
   while (next(line)) {
     if (!line.empty() && line[0] > '#') [[likely]]
       return true;
-    if (line.find_first_not_of('\t') != std::string_view::npos && line[0] != '#') return true;
+    if (line.find_first_not_of(" \t") != std::string_view::npos && line[0] != '#') return true;
   }
   return false;
 }

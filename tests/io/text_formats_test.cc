@@ -54,6 +54,7 @@ TEST(TextFormats, UnusualButValidFilesReadTheSame) {
   expect_same("tabs, blanks at the end", "edges.tsv", graph.edge_text("\t", " \t\n"));
   expect_same("blanks", "edges.txt", graph.edge_text(" "));
   expect_same("runs of blanks around", "edges.txt", "  " + graph.edge_text("   ", "  \n  "));
+  expect_same("lines of blanks between", "edges.txt", graph.edge_text(" ", "\n\t \t\n"));
   expect_same("semicolons", "edges.csv", graph.edge_text(";"));
   expect_same("blank after comma", "edges.csv", graph.edge_text(", "));
   expect_same("quotes", "edges.csv", "\"Source\",\"Target\"\n\"" + graph.edge_text("\",\"", "\"\n\"") + "0\",\"0\"\n");
