@@ -257,7 +257,7 @@ std::array<double, 3> parse_split_shares(const std::string& text) {
       throw std::invalid_argument(fmt::format("'{}' is not three shares such as 60/20/20", text));
     at = rest + 1;
   }
-  if (!(shares[0] > 0)) throw std::invalid_argument("the share of training nodes is 0");
+  if (!(shares[0] + shares[1] + shares[2] > 0)) throw std::invalid_argument("the shares are all 0");
   return shares;
 }
 

@@ -134,6 +134,17 @@ TEST_F(Runs, WhatCannotBeScoredOrShortenedIsSaid) {
   EXPECT_THAT(refused({"evaluate", "r", "unsplit", "--json"}), HasSubstr("nothing to score"));
 }
 
+TEST_F(Runs, AGraphToScoreNeedsNoTrainingNodes) {
+  import_named("colours", {"red", "green", "blue"});
+  ASSERT_EQ(run(train("colours", "r")).exit_code, 0);
+  ASSERT_EQ(run({"import", "colours-source", "other", "--split", "0/0/100", "--quiet"}).exit_code, 0);
+  const Outcome scored = run({"evaluate", "r", "other", "--json"});
+  ASSERT_EQ(scored.exit_code, 0) << scored.errors;
+  EXPECT_EQ(nlohmann::json::parse(scored.output)["test"]["nodes"], 60);
+  EXPECT_THAT(refused({"train", "other"}), HasSubstr("has no training nodes"));
+  EXPECT_THAT(run({"import", "colours-source", "none", "--split", "0/0/0"}).errors, HasSubstr("the shares are all 0"));
+}
+
 TEST_F(Runs, ClassNumbersWithGapsAreNamedAtImport) {
   write_file_atomically(folder_ / "edges.csv", "0,1\n1,2\n2,3\n");
   write_file_atomically(folder_ / "labels.csv", "0,5\n1,1\n2,2000\n3,1\n");
