@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Proves the two commands on a machine where nothing but the base system is installed: ./run.sh and ./test.sh in a
-# minimal Debian root made with debootstrap, as root and as a user with sudo, from another folder, in a path with a
+# minimal Debian or Ubuntu root made with debootstrap, as root and as a user with sudo, from another folder, in a path with a
 # space, without git; then ./run.sh once more without network.
 #
-#   sudo tools/check-fresh-machine.sh [--release NAME] [--as root|user] [--command run|test] [--keep]
-#     --release   a Debian release that the mirror has; default: this machine's
+#   sudo tools/check-fresh-machine.sh [--release NAME] [--mirror URL] [--as root|user] [--command run|test] [--keep]
+#     --release   a release that the mirror has; default: this machine's
+#     --mirror    where it comes from; default: where this machine's packages come from
 #     --as        only one of the two; default: both, each in a root of its own
 #     --command   only one of the two commands; default: both
 #     --keep      leave the root behind, to look into it (its path is printed)
 #     --work DIR  where the roots go (about 6 GB each); default: a new folder under /tmp
 #
-# The mirror and the proxy are those that apt uses on this machine. Needs root, debootstrap and network.
+#   e.g. --release noble --mirror http://archive.ubuntu.com/ubuntu (with the package ubuntu-archive-keyring)
+#
+# The proxy is the one that apt uses on this machine. Needs root, debootstrap and network.
 set -euo pipefail
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -26,9 +29,11 @@ identities=(root user)
 commands=(run test)
 keep=
 work=
+mirror=
 while [ $# -gt 0 ]; do
   case $1 in
     --release) release=$2 && shift ;;
+    --mirror) mirror=$2 && shift ;;
     --as) identities=("$2") && shift ;;
     --command) commands=("$2") && shift ;;
     --work) work=$2 && shift ;;
@@ -44,7 +49,7 @@ mirror_of() {  # mirror_of SUITE: where this machine's apt gets it from
   # shellcheck disable=SC2016
   apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' | awk -v suite="$1" '$1 == suite {print $2; exit}'
 }
-mirror=$(mirror_of "$host_release")
+[ -n "$mirror" ] || mirror=$(mirror_of "$host_release")
 [ -n "$mirror" ] || fail "apt on this machine has no source for $host_release"
 
 if [ -z "$work" ]; then work=$(mktemp -d /tmp/fresh-machine-XXXXXX); else mkdir -p "$work"; fi
@@ -55,12 +60,14 @@ seconds() { date +%s.%N; }
 since() { awk -v from="$1" -v to="$(seconds)" 'BEGIN {printf "%.0f s", to - from}'; }
 
 make_base() {
-  local base=$work/base start
+  local base=$work/base start components=main script=sid
   [ -d "$base" ] && return
   start=$(seconds)
-  debootstrap --variant=minbase "$release" "$base.part" "$mirror" >"$work/debootstrap.log" 2>&1 ||
+  if [[ $mirror == *ubuntu* ]]; then components=main,universe script=gutsy; fi
+  [ -e "/usr/share/debootstrap/scripts/$release" ] && script=$release  # one of a release that is newer than debootstrap
+  debootstrap --variant=minbase --components="$components" "$release" "$base.part" "$mirror" "$script" >"$work/debootstrap.log" 2>&1 ||
     { tail -n 20 "$work/debootstrap.log" >&2 && fail "debootstrap failed"; }
-  echo "deb $mirror $release main" >"$base.part/etc/apt/sources.list"
+  echo "deb $mirror $release ${components/,/ }" >"$base.part/etc/apt/sources.list"
   apt-config dump | grep -E '^Acquire::(http|https)::' >"$base.part/etc/apt/apt.conf.d/00host" || true
   cp -L /etc/resolv.conf "$base.part/etc/resolv.conf"
   mv "$base.part" "$base"

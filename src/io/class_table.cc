@@ -14,6 +14,12 @@ namespace {
 
 bool means_none(std::string_view text) { return text.empty() || lower_case(text) == "nan"; }
 
+// What R, SQL and Python write for a missing number; among names it may be one.
+bool means_no_number(std::string_view text) {
+  const std::string lower = lower_case(text);
+  return means_none(text) || lower == "na" || lower == "n/a" || lower == "null" || lower == "none";
+}
+
 }  // namespace
 
 std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::vector<std::string>& names) const {
@@ -21,7 +27,7 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
   bool numeric = true;
   for (NodeId i = 0; i < texts_.size() && numeric; ++i) {
     const std::optional<double> value = parse_number(texts_[i]);
-    if (means_none(texts_[i])) continue;
+    if (means_no_number(texts_[i])) continue;
     numeric = value && *value == std::floor(*value) && std::abs(*value) < 0x1p53;
     if (numeric && *value >= 0)
       classes[i] = static_cast<int32_t>(check_class_count(static_cast<int64_t>(*value), where)) - 1;

@@ -13,7 +13,8 @@
 namespace cgcn {
 
 // Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
-// (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none.
+// (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
+// among numbers NA, null and None do, too.
 class ClassTable {
  public:
   void add(NodeId node, std::string_view text) { entries_.push_back({node, texts_.put(text)}); }

@@ -49,7 +49,9 @@ NodeId NodeIndex::put(std::string_view id, const LineReader& at) {
     return static_cast<NodeId>(*value);
   }
   const NodeId number = closed_ ? find(id, value) : put_in_table(id, value);
-  if (number == kNoNode) at.fail(fmt::format("node {} is not in {}", show(id), counted_in_.filename().string()));
+  if (number == kNoNode)
+    at.fail(fmt::format("node {} is not in {}", show(id), counted_in_.filename().string()),
+            "give every node of the edges a row there");
   return number;
 }
 

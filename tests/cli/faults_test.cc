@@ -26,6 +26,17 @@ class Faults : public test::ProgramTest {
     while (!fs::exists(metrics) || fs::file_size(metrics) == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  // Damages features.npy of the partition that a training uses: the run names it, and so does the next start.
+  void expect_train_ends(const std::function<void(const fs::path&)>& damage, const std::string& said) {
+    generate_wide();
+    const pid_t program = start(train_wide("r", 100'000));
+    wait_for_metrics("r");
+    damage(partitions()[0] / "features.npy");
+    const Outcome outcome = finish(program);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, testing::AllOf(HasSubstr("features.npy"), HasSubstr(said)));
+    EXPECT_THAT(refused({"train", "--resume", "--run", "r"}), HasSubstr("--force makes it again"));
+  }
   std::vector<fs::path> partitions() const {
     std::vector<fs::path> found;
     std::error_code ignored;
@@ -87,32 +98,20 @@ TEST_F(Faults, APartitionKilledAtAnyMomentIsMadeAgain) {
 
 // Files that stay in memory are mapped. Where one is cut short, the run ends with its name.
 TEST_F(Faults, AMappedFileCutShortUnderTrainingIsNamed) {
-  generate_wide();
-  const pid_t program = start(train_wide("r", 100'000));
-  wait_for_metrics("r");
-  fs::resize_file(partitions()[0] / "features.npy", 5000);
-  const Outcome outcome = finish(program);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.errors, testing::AllOf(HasSubstr("features.npy"), HasSubstr("was cut short")));
-  EXPECT_THAT(refused({"train", "--resume", "--run", "r"}), HasSubstr("--force makes it again"));
+  expect_train_ends([](const fs::path& features) { fs::resize_file(features, 5000); }, "was cut short");
 }
 
 // One that keeps its size is noticed before anything that came of it is written down.
 TEST_F(Faults, AMappedFileChangedUnderTrainingIsNamed) {
-  generate_wide();
-  const pid_t program = start(train_wide("r", 100'000));
-  wait_for_metrics("r");
-  const fs::path file = partitions()[0] / "features.npy";
-  std::string bytes = read_text_file(file);
-  const auto written = static_cast<std::ptrdiff_t>(bytes.size() / 2);
-  bytes[static_cast<size_t>(written)] ^= 1;
-  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(written)
-      .put(bytes[static_cast<size_t>(written)]);
-  const Outcome outcome = finish(program);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.errors, testing::AllOf(HasSubstr("features.npy"), HasSubstr("was changed while it was in use")));
-  EXPECT_THAT(refused({"train", "--resume", "--run", "r"}), HasSubstr("--force makes it again"));
+  const auto change_a_byte = [](const fs::path& features) {
+    std::fstream file(features, std::ios::in | std::ios::out | std::ios::binary);
+    const auto middle = static_cast<std::streamoff>(fs::file_size(features) / 2);
+    file.seekg(middle);
+    const int byte = file.get();
+    file.seekp(middle);
+    file.put(static_cast<char>(byte ^ 1));
+  };
+  expect_train_ends(change_a_byte, "was changed while it was in use");
 }
 
 // What a command of ours puts in the place of a store is another store: who uses the old one goes on with it.

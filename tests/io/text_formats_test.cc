@@ -105,6 +105,18 @@ TEST(TextFormats, GzipOfSeveralMembersIsOneFile) {
   EXPECT_EQ(test::import(folder / "edges.csv.gz", folder / "s").graph.num_edges(), 2u);
 }
 
+TEST(EdgesReader, MissingClassesAreNoneAmongNumbersAndNamesAmongNames) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "0,1\n1,2\n2,3\n3,4\n");
+  test::write_text(folder / "g/labels.csv", "id,label\n0,1\n1,NA\n2,0\n3,None\n4,\n");
+  const Dataset numbers = test::import(folder / "g", folder / "s");
+  EXPECT_TRUE(numbers.class_names.empty());
+  const std::vector<int> expected{1, -1, 0, -1, -1};
+  for (NodeId v = 0; v < 5; ++v) EXPECT_EQ(numbers.labels.class_of(v), expected[v]) << v;
+  test::write_text(folder / "g/labels.csv", "id,label\n0,DE\n1,NA\n2,US\n3,DE\n4,\n");
+  EXPECT_EQ(test::import(folder / "g", folder / "s").class_names, (std::vector<std::string>{"DE", "NA", "US"}));
+}
+
 // Each row and column read again as text and compared: ids are names, in the order of the features.
 TEST(EdgesReader, StringIdsAreKept) {
   const test::TemporaryFolder folder;
