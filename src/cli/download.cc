@@ -52,7 +52,7 @@ void add_download_command(CLI::App& program) {
   std::string names;
   for (const DownloadSource& source : download_sources()) names += (names.empty() ? "" : ", ") + source.name;
   CLI::App* command = program.add_subcommand("download", "Fetch a public data set into a graph store: " + names);
-  command->add_option("name", state->name, "the data set: " + names)->required();
+  command->add_option("dataset", state->name, "the data set: " + names)->required();
   command->add_option("store", state->import.store, "the graph store to write")->required();
   state->list_options();
   bind_options(*command, state->options);

@@ -1,9 +1,12 @@
 // What the program prints to be pasted is what it reads: every option, in a value that is not its default.
 #include <cstdio>
+#include <set>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/import_command.h"
 #include "generate/shape.h"
+#include "io/fields.h"
 #include "program.h"
 #include "train/run_options.h"
 
@@ -74,6 +77,28 @@ TEST(Pasting, EveryOptionParsesBack) {
   expect_pasted_options_to_parse<ImportOptions>();
   expect_pasted_options_to_parse<GenerateOptions>();
   expect_pasted_options_to_parse<CommonOptions>();
+}
+
+// Newer versions of CLI11 refuse an argument that is called as an option is.
+TEST(Pasting, NoArgumentIsCalledAsAnOptionIs) {
+  std::istringstream text(read_text_file(fs::path(CGCN_SOURCE_DIR) / "docs" / "options.md"));
+  std::set<std::string> arguments;
+  size_t found = 0;
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    if (word == "clustergcn") {
+      arguments.clear();
+      while (words >> word)
+        arguments.insert(lower_case(word.substr(word[0] == '[', word.find(']') - (word[0] == '['))));
+      found += arguments.size();
+    } else if (line.starts_with("| `--")) {
+      const std::string option = line.substr(5, line.find_first_of(" `", 5) - 5);
+      EXPECT_FALSE(arguments.contains(option)) << option;
+    }
+  }
+  EXPECT_GT(found, 20u);
 }
 
 TEST(Pasting, FlagsHaveBothForms) {
