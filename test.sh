@@ -37,7 +37,7 @@ run_ctest() {
   # shellcheck disable=SC2086
   ${ctest_wrapper:-} ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error "$@" >"$log" 2>&1 || {
     grep -q 'tests failed out of' "$log" || failed=$((failed + 1))  # ctest itself could not run
-    sed -n '/Start .*Output\|\*\*\*Failed\|\*\*\*Exception\|\*\*\*Timeout/,$p' "$log" | tail -n 200
+    sed -n '/\*\*\*Failed\|\*\*\*Exception\|\*\*\*Timeout/,$p' "$log" | tail -n 200
   }
   total=$(sed -n 's/.*tests failed out of \([0-9]*\).*/\1/p; s/.*tests passed, 0 tests failed out of \([0-9]*\).*/\1/p' "$log" | tail -n 1)
   bad=$(sed -n 's/.*tests passed, \([0-9]*\) tests failed out of.*/\1/p' "$log" | tail -n 1)

@@ -136,7 +136,9 @@ TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
   const Outcome whole = run(train_within(memory, "whole"));
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
   ASSERT_THAT(whole.errors, HasSubstr("from disk"));
-  ::setenv("LD_PRELOAD", CGCN_FAILING_READS, 1);
+  const fs::path library = folder_ / "failing_reads.so";  // a path in LD_PRELOAD ends at a blank
+  fs::copy_file(CGCN_FAILING_READS, library);
+  ::setenv("LD_PRELOAD", library.c_str(), 1);
   ::setenv("FAILING_READS", "features.npy", 1);
   ::setenv("WORKING_READS", "120", 1);  // 50 batches an epoch
   const std::string errors = refused(train_within(memory, "r"));
