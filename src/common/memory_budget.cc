@@ -18,9 +18,9 @@ void check_memory(const std::string& text) {
   throw std::invalid_argument("is auto or a size such as 2G or 2200M");
 }
 
-// Whole megabytes, and one for what the program takes more or less from one start to the next: what a message names is
-// enough when it is typed in.
-std::string as_option(uint64_t bytes) { return fmt::format("{}M", (bytes >> 20) + 2); }
+// Whole megabytes, and three for what the program takes more or less from one start to the next (how much of its own
+// file is mapped at a touch depends on the page cache): what a message names is enough when it is typed in.
+std::string as_option(uint64_t bytes) { return fmt::format("{}M", (bytes >> 20) + 4); }
 
 }  // namespace
 
