@@ -64,7 +64,7 @@ make_base() {
   [ -d "$base" ] && return
   start=$(seconds)
   if [[ $mirror == *ubuntu* ]]; then components=main,universe script=gutsy; fi
-  [ -e "/usr/share/debootstrap/scripts/$release" ] && script=$release  # one of a release that is newer than debootstrap
+  [ ! -e "/usr/share/debootstrap/scripts/$release" ] || script=$release  # else the release is newer than debootstrap
   debootstrap --variant=minbase --components="$components" "$release" "$base.part" "$mirror" "$script" >"$work/debootstrap.log" 2>&1 ||
     { tail -n 20 "$work/debootstrap.log" >&2 && fail "debootstrap failed"; }
   echo "deb $mirror $release ${components/,/ }" >"$base.part/etc/apt/sources.list"

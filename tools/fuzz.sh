@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes every parser for a bounded time on the kept corpus.
-#   tools/fuzz.sh                         5 seconds each, all parsers, the same inputs every time: what changes breaks it
+#   tools/fuzz.sh                         5 seconds each, all parsers, the same inputs in the same order every time
 #   tools/fuzz.sh SECONDS [PARSER…]       new inputs, to search for what is not known yet; a long run: tools/fuzz.sh 600
 # A failing input is left in build/fuzz/crashes; once mended, keep it in tests/fuzz/corpus/<parser>/.
 set -euo pipefail
@@ -24,6 +24,7 @@ if [ ${#parsers[@]} -eq 0 ]; then
 fi
 for parser in "${parsers[@]}"; do
   found=build/fuzz/found/$parser log=build/fuzz/$parser.log
+  [ "$seed" -eq 0 ] || found=$(mktemp -d)  # what earlier runs found would lead elsewhere
   mkdir -p "$found" "tests/fuzz/corpus/$parser"
   # Every kept input once, then new ones until the time is up.
   if ! "build/fuzz/tests/fuzz/fuzz_$parser" -seed="$seed" -max_total_time="$seconds" -max_len=8192 -timeout=20 -rss_limit_mb=2048 \

@@ -18,6 +18,7 @@ constexpr uint32_t kShownClasses = 20;    // more: the table shows the most freq
 constexpr uint32_t kShownConfusion = 16;  // more: the matrix is left to --json
 
 struct EvaluateCommand {
+  CLI::App* command = nullptr;
   CommonOptions common;
   EvaluationOptions options;
   MemoryOptions memory;
@@ -81,6 +82,9 @@ void print_confusion(const Tally& tally, const Predictor& predictor) {
 
 void EvaluateCommand::run_command() {
   apply_common_options(common);
+  note_unused_options(*command, list, [&](const Option& option) {
+    return option.name() != "evaluation-blocks" || options.kind == EvaluationKind::kBlocks;
+  });
   Predictor predictor(run, store, memory);
   const Evaluation evaluation = predictor.evaluate(options);
   const std::vector<Part> parts = {
@@ -109,6 +113,7 @@ void EvaluateCommand::run_command() {
 void add_evaluate_command(CLI::App& program) {
   auto state = std::make_shared<EvaluateCommand>();
   CLI::App* command = program.add_subcommand("evaluate", "Score a trained model, on its own graph or another");
+  state->command = command;
   command->add_option("run", state->run, "the run directory, or a checkpoint in it")->required();
   command->add_option("store", state->store, "the graph store; the one it was trained on where not given");
   state->options.list_options(state->list);

@@ -85,6 +85,7 @@ class RowWriter {
       header += "," + (what_ == What::kProbabilities ? csv_field(predictor_.class_name(c)) : std::to_string(c));
     return header + "\n";
   }
+  uint32_t values_a_node(bool npy) const { return what_ == What::kClasses && !(npy && multi_) ? 1 : columns_; }
   std::string csv_row(NodeId v, std::span<float> row) const {
     std::string text = csv_field(predictor_.data().ids.text(v));
     if (what_ != What::kClasses) {
@@ -188,7 +189,8 @@ void PredictCommand::run_command() {
   });
   file.commit();
   if (common.json)
-    fmt::print("{}\n", to_text({{"output", output}, {"nodes", count}, {"columns", values.columns()}}));
+    fmt::print("{}\n",
+               to_text({{"output", output}, {"nodes", count}, {"columns", rows.values_a_node(suffix == ".npy")}}));
   else
     log::note("{}: {} nodes", output, format_count(count));
 }

@@ -68,6 +68,7 @@ void TrainCommand::settle_resumed_options() {
   if (run.empty()) throw Error("which run is to go on?", "--resume", "--run DIR");
   if (!recipe.empty() || !config.empty())
     throw Error("a resumed run keeps its own configuration", recipe.empty() ? "--config" : "--recipe", "leave it out");
+  RunDirectory::require(run);
   const auto given = given_options();
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
   read_toml(fs::path(run) / "config.toml", list);

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "common/error.h"
@@ -24,6 +25,7 @@ struct Mapping {
 };
 
 std::array<Mapping, 128> mappings;
+std::mutex table_mutex;  // of threads that change or check the table; the signal handler cannot wait for it
 
 void write_text(const char* text) {
   size_t left = std::strlen(text);
@@ -61,6 +63,7 @@ void install_mapping_fault_handler() {
 }
 
 void watch_mapping(const void* data, const struct stat& file, const std::filesystem::path& path) {
+  const std::lock_guard lock(table_mutex);
   for (Mapping& mapping : mappings) {
     if (mapping.taken.test_and_set()) continue;
     const std::string& text = path.native();
@@ -75,6 +78,7 @@ void watch_mapping(const void* data, const struct stat& file, const std::filesys
 }
 
 void forget_mapping(const void* data) {
+  const std::lock_guard lock(table_mutex);
   for (Mapping& mapping : mappings) {
     if (mapping.data.load(std::memory_order_relaxed) != data) continue;
     mapping.data.store(nullptr, std::memory_order_release);
@@ -84,12 +88,15 @@ void forget_mapping(const void* data) {
 }
 
 void check_mappings() {
+  const std::lock_guard lock(table_mutex);
   for (const Mapping& mapping : mappings) {
     struct stat now {};
     if (mapping.data.load(std::memory_order_acquire) == nullptr || ::stat(mapping.path.data(), &now) != 0) continue;
     const bool same_file = now.st_dev == mapping.file.st_dev && now.st_ino == mapping.file.st_ino;
     if (same_file && !is_unchanged(mapping.file, now))
-      throw Error("was changed while it was in use", mapping.path.data(), kChangedFileHint);
+      throw Error(
+          now.st_size < mapping.file.st_size ? "was cut short while it was in use" : "was changed while it was in use",
+          mapping.path.data(), kChangedFileHint);
   }
 }
 

@@ -18,7 +18,8 @@ void watch_mapping(const void* data, const struct stat& file, const std::filesys
 void forget_mapping(const void* data);
 
 // Error that names a watched file which was written to since it was mapped. One that another file has taken the place
-// of is as it was. Call it before what was computed from mapped files is written down.
+// of is as it was, and one whose folder was moved is not looked at. Call it before what was computed from mapped files
+// is written down.
 void check_mappings();
 
 inline constexpr const char* kChangedFileHint =

@@ -14,13 +14,12 @@ namespace {
 
 bool means_none(std::string_view text) { return text.empty() || lower_case(text) == "nan"; }
 
-// What R, SQL and Python write for a missing number; among names it may be one.
+}  // namespace
+
 bool means_no_number(std::string_view text) {
   const std::string lower = lower_case(text);
   return means_none(text) || lower == "na" || lower == "n/a" || lower == "null" || lower == "none";
 }
-
-}  // namespace
 
 std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::vector<std::string>& names) const {
   std::vector<int32_t> classes(texts_.size(), -1);

@@ -12,9 +12,12 @@
 
 namespace cgcn {
 
+// What R, SQL and Python write for a missing number: empty, nan, NA, N/A, null, None. Among names it may be one.
+bool means_no_number(std::string_view text);
+
 // Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
 // (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
-// among numbers NA, null and None do, too.
+// among numbers all that means_no_number() knows.
 class ClassTable {
  public:
   void add(NodeId node, std::string_view text) { entries_.push_back({node, texts_.put(text)}); }

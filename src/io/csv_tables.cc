@@ -45,7 +45,7 @@ bool looks_like_pairs(const std::vector<Fields>& lines) {
 // A column that is no number in the first line but is one in the second has a heading.
 bool has_heading_over_numbers(const Fields& first, const Fields& second) {
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-    if (!is_number(first[i]) && is_number(second[i])) return true;
+    if (!is_number(first[i]) && !means_no_number(first[i]) && is_number(second[i])) return true;
   return false;
 }
 

@@ -81,7 +81,10 @@ class TextImport {
     SettledEdges settled(*edges_, &*index_);
     const bool no_edges = edges_->size() == 0;
     const std::vector<bool> touched = import_graph(n, settled, options_, store_, report_);
-    if (!no_edges) compare_ids(touched);
+    if (no_edges)
+      log::warn("{}: holds no edge", files_.edges.string());
+    else
+      compare_ids(touched);
     if (!edge_shape_.ignored.empty()) report_.lines.push_back("columns not read: " + edge_shape_.ignored);
     if (files_.features.empty()) import_identity_features(n, store_, report_);
     if (is_npy(files_.features)) import_features(Array::open_npy(files_.features), n, store_);
@@ -149,7 +152,8 @@ class TextImport {
           "them id and label",
           files_.labels.string(), show(label_table_->first_id()));
     report_.add_line(labelled.size() - both, "labelled node has", "labelled nodes have", "no edge");
-    report_.add_line(with_edges - both, "node with edges has", "nodes with edges have", "no label");
+    report_.add_line(with_edges - both, "node with edges is", "nodes with edges are",
+                     "not in " + files_.labels.filename().string());
   }
 
   std::string first_edge_id() const {

@@ -110,11 +110,11 @@ NodeId check_node_count(uint64_t n, const std::string& where) {
   return static_cast<NodeId>(n);
 }
 
-void check_plausible(uint64_t n, uint64_t entries, const std::string& where) {
+void check_plausible(uint64_t n, uint64_t entries, const std::string& where, const std::string& hint) {
   if (n <= 1'000'000 + 64 * entries) return;
-  throw Error(fmt::format("speaks of {} nodes, but has {} edges, and nothing lists the nodes", format_count(n),
+  throw Error(fmt::format("speaks of {} nodes, but there are {} edges, and nothing lists the nodes", format_count(n),
                           format_count(entries)),
-              where, "number the nodes from 0 without gaps, or give the edges as text: its ids are names of any kind");
+              where, hint);
 }
 
 std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,

@@ -16,7 +16,7 @@ NodeId check_node_count(uint64_t n, const std::string& where);
 
 // For a number of nodes that only the largest id, or a declaration, speaks for: Error naming `where` where it is out of
 // proportion to the entries that there are, since a damaged number could ask for any memory.
-void check_plausible(uint64_t n, uint64_t entries, const std::string& where);
+void check_plausible(uint64_t n, uint64_t entries, const std::string& where, const std::string& hint);
 
 // Builds (counting what is mended), reports and writes the graph, with progress. Returns which nodes have an edge.
 std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,

@@ -10,6 +10,12 @@ namespace {
 
 constexpr uint64_t kFastLimit = uint64_t{1} << 27;
 
+std::string name_the_nodes_in(const fs::path& file) {
+  if (file.extension() == ".npy")
+    return fmt::format("give {} as CSV, with the ids as first column", file.stem().string());
+  return fmt::format("name the nodes in {} too: a header line with 'id' as its first column", file.filename().string());
+}
+
 }  // namespace
 
 NodeIndex NodeIndex::rows(NodeId n, fs::path counted_in) {
@@ -33,14 +39,11 @@ NodeId NodeIndex::put(std::string_view id, const LineReader& at) {
   const std::optional<int64_t> value = parse_integer(id);
   if (value && *value < 0) at.fail(fmt::format("negative node id {}", *value));
   if (kind_ == Kind::kRows) {
-    if (!value)
-      at.fail(fmt::format("node id {} is not a whole number", show(id)),
-              fmt::format("name the nodes in {} too: a header line with 'id' as its first column",
-                          counted_in_.filename().string()));
+    if (!value) at.fail(fmt::format("node id {} is not a whole number", show(id)), name_the_nodes_in(counted_in_));
     if (static_cast<uint64_t>(*value) >= size_)
       at.fail(fmt::format("node id {} is out of range: {} gives {} nodes, 0 to {}", *value,
                           counted_in_.filename().string(), size_, int64_t{size_} - 1),
-              "where ids are not row numbers, name the nodes in that file too: a header line with 'id' first");
+              "where ids are not row numbers, " + name_the_nodes_in(counted_in_));
     return static_cast<NodeId>(*value);
   }
   if (fast_limit_ > 0 && !closed_) {
@@ -51,7 +54,7 @@ NodeId NodeIndex::put(std::string_view id, const LineReader& at) {
   const NodeId number = closed_ ? find(id, value) : put_in_table(id, value);
   if (number == kNoNode)
     at.fail(fmt::format("node {} is not in {}", show(id), counted_in_.filename().string()),
-            "give every node of the edges a row there");
+            "give every node a row there");
   return number;
 }
 

@@ -118,7 +118,8 @@ class OgbReader final : public Reader {
                     path.string(), "copy or download it again");
     // Without features and labels nothing but the edges speaks for the declared number of nodes.
     if (find_plain_or_gzip(raw / "node-feat.csv").empty() && find_plain_or_gzip(raw / "node-label.csv").empty())
-      check_plausible(index.size(), edges.size(), path.string());
+      check_plausible(index.size(), edges.size(), find_plain_or_gzip(raw / "num-node-list.csv").string(),
+                      "copy or download it again");
     import_graph(index.size(), edges, options, store, report);
   }
 

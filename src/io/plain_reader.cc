@@ -77,7 +77,8 @@ class PlainEdges {
   NodeId num_nodes() const {
     if (matrix_) return check_node_count(matrix_->rows, matrix_->where());
     const uint64_t n = ColumnEdges::from_edge_index(*index_, {}, 0).largest_id_plus_one();
-    check_plausible(n, index_->size() / 2, index_->where());
+    check_plausible(n, index_->size() / 2, index_->where(),
+                    "number the nodes from 0 without gaps, or give the edges as text: its ids are names of any kind");
     return check_node_count(n, index_->where());
   }
   std::unique_ptr<EdgeSource> make(NodeId num_nodes) const {

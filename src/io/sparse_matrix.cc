@@ -225,9 +225,11 @@ void SparseMatrix::check() const {
   for (const Array* array : {&values, &starts, &indices}) array->require_dimensions(1, "this part of a matrix");
   if (indices.size() != values.size())
     throw Error(fmt::format("holds {} indices for {} values", indices.size(), values.size()), indices.where());
-  // Only a CSR matrix has something for every row; of others a damaged shape could ask for any memory.
-  if (format != Format::kCsr && rows > 1'000'000 + 64 * values.size())
-    throw Error(fmt::format("has {} rows by its shape, but {} values", rows, values.size()), values.where());
+  // Where nothing is there for every row, a damaged shape could ask for any memory.
+  const bool lists_rows = format == Format::kCsr || (format == Format::kCsc && rows == columns);
+  if (!lists_rows && rows > 1'000'000 + 64 * values.size())
+    throw Error(fmt::format("has {} rows by its shape, but {} values", rows, values.size()), values.where(),
+                "save it as CSR: matrix.tocsr()");
   const uint64_t lines = format == Format::kCsc ? columns : rows;
   const uint64_t expected = format == Format::kCoo ? values.size() : lines + 1;
   if (starts.size() != expected || lines == UINT64_MAX)

@@ -8,6 +8,7 @@
 
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/mapping_faults.h"
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/threads.h"
@@ -274,6 +275,7 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
   writer.write_array("adjacency_targets", std::span<const NodeId>());
   writer.declare_graph(data.num_nodes(), 0, 0, data.graph.directed(), false);
   writer.set_extra("aggregated", key);
+  check_mappings();
   writer.finish(data.name, FeatureHash::kOfBytes);
   return Store(path, Verify::kShapesOnly).dataset().features;
 }

@@ -5,6 +5,7 @@
 
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/mapping_faults.h"
 #include "common/memory.h"
 #include "common/memory_budget.h"
 #include "common/progress.h"
@@ -252,6 +253,7 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
                        options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
     write_layout(store, nodes, assignment, options.memory, writer);
     writer.set_extra("partition", {{"source", source}, {"options", description}});
+    check_mappings();
     writer.finish(data.name, FeatureHash::kOfBytes);
   } catch (const Error&) {
     if (options.replace || !fs::exists(path, ignored)) throw;

@@ -78,10 +78,15 @@ RunDirectory RunDirectory::create(const fs::path& path, const std::string& name)
   return {made, take_lock(made)};
 }
 
-RunDirectory RunDirectory::reopen(const fs::path& path) {
+void RunDirectory::require(const fs::path& path) {
   std::error_code problem;
   if (!fs::is_regular_file(path / "config.toml", problem))
-    throw Error("is not a run directory: it has no config.toml", path.string(), "the directory that --run named");
+    throw Error("is not a run directory: it has no config.toml", path.string(),
+                "the directory that --run named; without --resume where no step was made yet");
+}
+
+RunDirectory RunDirectory::reopen(const fs::path& path) {
+  require(path);
   RunDirectory run(path, take_lock(path));
   remove_stale_temporaries(path);
   return run;

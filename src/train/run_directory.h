@@ -24,7 +24,8 @@ class RunDirectory {
   static RunDirectory create(const fs::path& path, const std::string& name);
   // To go on with a run. Error where it is none, or where a living process has it.
   static RunDirectory reopen(const fs::path& path);
-  ~RunDirectory();  // takes a new directory away again if nothing was written to it
+  static void require(const fs::path& path);  // Error where it is no run
+  ~RunDirectory();                            // takes a new directory away again if nothing was written to it
   RunDirectory(RunDirectory&&) noexcept;
   RunDirectory& operator=(RunDirectory&&) = delete;
 

@@ -238,7 +238,8 @@ void Trainer::take_step(const Batch& batch, double learning_rate) {
 }
 
 void Trainer::fail_not_finite(double loss, double gradient_norm) {
-  save_best();  // good epochs before this one are not lost
+  save_best();       // good epochs before this one are not lost
+  check_mappings();  // a file that was overwritten is the better explanation
   const std::string gradient = first_not_finite(model_);
   throw Error(
       fmt::format(

@@ -23,8 +23,9 @@ class Faults : public test::ProgramTest {
   }
   void wait_for_metrics(const std::string& run) const {
     const fs::path metrics = folder_ / run / "metrics.jsonl";
-    while (!fs::exists(metrics) || fs::file_size(metrics) == 0)
+    for (int i = 0; i < 3000 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(fs::exists(metrics)) << "the training does not get to its first epoch";
   }
   // Damages features.npy of the partition that a training uses: the run names it, and so does the next start.
   void expect_train_ends(const std::function<void(const fs::path&)>& damage, const std::string& said) {
@@ -117,9 +118,10 @@ TEST_F(Faults, AMappedFileChangedUnderTrainingIsNamed) {
 // What a command of ours puts in the place of a store is another store: who uses the old one goes on with it.
 TEST_F(Faults, AStoreReplacedUnderTrainingIsNoChange) {
   generate_wide();
-  const pid_t program = start(train_wide("r", 30));
+  const pid_t program = start(train_wide("r", 60));
   wait_for_metrics("r");
   ASSERT_EQ(run({"generate", "g", "--force", "--nodes", "500", "--quiet"}).exit_code, 0);
+  ASSERT_FALSE(fs::exists(folder_ / "r" / "result.json")) << "the training was done too soon: this shows nothing";
   const Outcome outcome = finish(program);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
 }

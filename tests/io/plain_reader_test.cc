@@ -57,7 +57,7 @@ TEST(PlainReader, AnIdFarBeyondTheEdgesIsRefused) {
   fs::create_directories(folder / "g");
   test::write_npy<int32_t>(folder / "g" / "edge_index.npy", {0, 1, 1, 1'701'062'528}, {2, 2});
   EXPECT_THAT(test::import_error(folder / "g"),
-              HasSubstr("edge_index.npy: speaks of 1,701,062,529 nodes, but has 2 edges"));
+              HasSubstr("edge_index.npy: speaks of 1,701,062,529 nodes, but there are 2 edges"));
 }
 
 }  // namespace

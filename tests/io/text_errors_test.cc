@@ -172,7 +172,8 @@ TEST(OgbReader, ADeclaredSizeAllocatesNothingBeforeTheFileIsRead) {
   test::write_text(folder / "g/num-edge-list.csv", "4000000000000\n");
   EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("edge.csv: holds 1 edges"));
   fs::remove(folder / "g/num-edge-list.csv");
-  EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("edge.csv: speaks of 4,000,000,000 nodes, but has 1 edges"));
+  EXPECT_THAT(test::import_error(folder / "g"),
+              HasSubstr("num-node-list.csv: speaks of 4,000,000,000 nodes, but there are 1 edges"));
   test::write_text(folder / "g/node-label.csv", "0\n1\n");
   EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("node-label.csv: holds labels of 2 nodes"));
 }

@@ -113,6 +113,10 @@ TEST(EdgesReader, MissingClassesAreNoneAmongNumbersAndNamesAmongNames) {
   EXPECT_TRUE(numbers.class_names.empty());
   const std::vector<int> expected{1, -1, 0, -1, -1};
   for (NodeId v = 0; v < 5; ++v) EXPECT_EQ(numbers.labels.class_of(v), expected[v]) << v;
+  test::write_text(folder / "g/labels.csv", "NA\n1\n0\n2\n1\n");  // no header
+  const Dataset rows = test::import(folder / "g", folder / "s");
+  EXPECT_EQ(rows.labels.class_of(0), -1);
+  EXPECT_EQ(rows.labels.class_of(3), 2);
   test::write_text(folder / "g/labels.csv", "id,label\n0,DE\n1,NA\n2,US\n3,DE\n4,\n");
   EXPECT_EQ(test::import(folder / "g", folder / "s").class_names, (std::vector<std::string>{"DE", "NA", "US"}));
 }

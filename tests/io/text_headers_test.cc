@@ -90,7 +90,7 @@ TEST(TextIds, WhatOnlyOneFileHasIsCounted) {
   const Reading reading = read_folder(folder / "g", folder / "s");
   EXPECT_EQ(reading.data.num_nodes(), 6u);
   EXPECT_THAT(reading.lines, Contains("2 labelled nodes have no edge"));
-  EXPECT_THAT(reading.lines, Contains("2 nodes with edges have no label"));
+  EXPECT_THAT(reading.lines, Contains("2 nodes with edges are not in labels.csv"));
   test::write_text(folder / "g/train.txt", "1\n3\n");
   EXPECT_THAT(read_folder(folder / "g", folder / "s").lines, Contains("1 node of the split has no label"));
   test::write_text(folder / "g/train.txt", "1\n9\n");

@@ -179,11 +179,14 @@ TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   const auto spoil_features = [&] {
     for (const auto& entry : fs::recursive_directory_iterator(store.path() / "partitions")) {
       if (entry.path().filename() != "features.npy") continue;
+      const auto written = entry.last_write_time();  // put back: a file that was written to is named instead
       std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
       file.seekp(static_cast<std::streamoff>(kNpyHeaderBytes));
       const float nan = std::numeric_limits<float>::quiet_NaN();
       for (uint64_t i = kNpyHeaderBytes; i < entry.file_size(); i += sizeof nan)
         file.write(reinterpret_cast<const char*>(&nan), sizeof nan);
+      file.close();
+      fs::last_write_time(entry.path(), written);
     }
   };
   Trainer trainer(store, options_, RunDirectory::create(folder_ / "run", "test"));
