@@ -1,4 +1,4 @@
-# Several sources are compiled as one, which parses the headers once: a build from nothing takes a third of the time. Names in
+# Several sources are compiled as one, which parses the headers once: a build from nothing takes less than half the time. Names in
 # anonymous namespaces must then be unique within a module. Off in the debug preset, where single files change.
 option(CGCN_UNITY "Compile several sources as one" ON)
 function(cgcn_unity target)

@@ -24,7 +24,7 @@ if [ ${#parsers[@]} -eq 0 ]; then
 fi
 for parser in "${parsers[@]}"; do
   found=build/fuzz/found/$parser log=build/fuzz/$parser.log
-  [ "$seed" -eq 0 ] || found=$(mktemp -d)  # what earlier runs found would lead elsewhere
+  if [ "$seed" -ne 0 ]; then found=build/fuzz/fixed/$parser && rm -rf "$found"; fi  # what earlier runs found would lead elsewhere
   mkdir -p "$found" "tests/fuzz/corpus/$parser"
   # Every kept input once, then new ones until the time is up.
   if ! "build/fuzz/tests/fuzz/fuzz_$parser" -seed="$seed" -max_total_time="$seconds" -max_len=8192 -timeout=20 -rss_limit_mb=2048 \

@@ -111,7 +111,7 @@ NodeId check_node_count(uint64_t n, const std::string& where) {
 }
 
 void check_plausible(uint64_t n, uint64_t entries, const std::string& where, const std::string& hint) {
-  if (n <= 1'000'000 + 64 * entries) return;
+  if (n <= most_plausible_rows(entries)) return;
   throw Error(fmt::format("speaks of {} nodes, but there are {} edges, and nothing lists the nodes", format_count(n),
                           format_count(entries)),
               where, hint);

@@ -14,8 +14,9 @@ namespace cgcn {
 // n as a NodeId; Error naming `where` where there are too many (or none).
 NodeId check_node_count(uint64_t n, const std::string& where);
 
-// For a number of nodes that only the largest id, or a declaration, speaks for: Error naming `where` where it is out of
-// proportion to the entries that there are, since a damaged number could ask for any memory.
+// Beyond this a damaged number is likelier than so many rows that are empty: nothing is allocated at its word.
+inline uint64_t most_plausible_rows(uint64_t entries) { return 1'000'000 + 64 * entries; }
+// For a number of nodes that only the largest id, or a declaration, speaks for: Error naming `where` beyond that.
 void check_plausible(uint64_t n, uint64_t entries, const std::string& where, const std::string& hint);
 
 // Builds (counting what is mended), reports and writes the graph, with progress. Returns which nodes have an edge.

@@ -227,7 +227,7 @@ void SparseMatrix::check() const {
     throw Error(fmt::format("holds {} indices for {} values", indices.size(), values.size()), indices.where());
   // Where nothing is there for every row, a damaged shape could ask for any memory.
   const bool lists_rows = format == Format::kCsr || (format == Format::kCsc && rows == columns);
-  if (!lists_rows && rows > 1'000'000 + 64 * values.size())
+  if (!lists_rows && rows > most_plausible_rows(values.size()))
     throw Error(fmt::format("has {} rows by its shape, but {} values", rows, values.size()), values.where(),
                 "save it as CSR: matrix.tocsr()");
   const uint64_t lines = format == Format::kCsc ? columns : rows;

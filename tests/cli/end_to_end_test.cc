@@ -37,6 +37,7 @@ TEST_F(EndToEnd, TrainEvaluatePredictAgree) {
   EXPECT_EQ(scores["test"]["accuracy"].get<double>(), static_cast<double>(right) / static_cast<double>(nodes));
 
   // A list of ids, in its order; probabilities add up to one.
+  EXPECT_EQ(nlohmann::json::parse(run({"predict", "r", "--output", "c.csv", "--json"}).output)["columns"], 1);
   write_file_atomically(folder_ / "ids", "599\n3\n\n3\n");
   const Outcome some = run({"predict", "r", "--nodes", "ids"});
   EXPECT_EQ(some.output, fmt::format("id,class\n599,{0}\n3,{1}\n3,{1}\n", classes[599], classes[3]));

@@ -117,6 +117,8 @@ TEST_F(Runs, OptionsOfOtherMethodsAreNamed) {
                    "--evaluation-blocks", "3"})
                   .errors,
               HasSubstr("without effect beside the other options: --lambda 2 --step-epochs 5 --evaluation-blocks 3"));
+  EXPECT_THAT(run({"evaluate", "r", "--evaluation-blocks", "3"}).errors,
+              HasSubstr("without effect beside the other options: --evaluation-blocks 3"));
   EXPECT_THAT(run({"partition", "g", "--partitioner", "random", "--parts", "3", "--imbalance", "1.2"}).errors,
               HasSubstr("without effect beside the other options: --imbalance 1.2"));
 }
@@ -132,6 +134,7 @@ TEST_F(Runs, WhatCannotBeScoredOrShortenedIsSaid) {
   unsplit.split = {};
   write_store(folder_ / "unsplit", unsplit, StagedDirectory::Existing::kRefuse);
   EXPECT_THAT(refused({"evaluate", "r", "unsplit", "--json"}), HasSubstr("nothing to score"));
+  EXPECT_THAT(refused({"train", "--run", "none", "--resume"}), HasSubstr("none: is not a run directory"));
 }
 
 TEST_F(Runs, AGraphToScoreNeedsNoTrainingNodes) {
@@ -143,6 +146,17 @@ TEST_F(Runs, AGraphToScoreNeedsNoTrainingNodes) {
   EXPECT_EQ(nlohmann::json::parse(scored.output)["test"]["nodes"], 60);
   EXPECT_THAT(refused({"train", "other"}), HasSubstr("has no training nodes"));
   EXPECT_THAT(run({"import", "colours-source", "none", "--split", "0/0/0"}).errors, HasSubstr("the shares are all 0"));
+}
+
+TEST_F(Runs, ImportSaysWhatNamesAndEmptyFilesNeed) {
+  import_named("colours", {"red", "green"});
+  ASSERT_EQ(run(train("colours", "r")).exit_code, 0);
+  ASSERT_EQ(run({"predict", "r", "--what", "probabilities", "--output", "x.npy"}).exit_code, 0);
+  write_file_atomically(folder_ / "named.csv", "alice,bob\n");
+  EXPECT_THAT(refused({"import", "named.csv", "s", "--features", "x.npy"}),
+              AllOf(HasSubstr("'alice' is not a whole number"), HasSubstr("give x as CSV")));
+  write_file_atomically(folder_ / "empty.csv", "");
+  EXPECT_THAT(run({"import", "empty.csv", "s", "--features", "x.npy"}).errors, HasSubstr("empty.csv: holds no edge"));
 }
 
 TEST_F(Runs, ClassNumbersWithGapsAreNamedAtImport) {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <chrono>
 #include <csignal>
 
+#include "common/error.h"
 #include "common/file.h"
 #include "support.h"
 
@@ -46,6 +48,23 @@ TEST_F(MappingFaults, OtherFaultsAreLeftAlone) {
     ::raise(SIGBUS);
   };
   EXPECT_EXIT(raise_elsewhere(), testing::KilledBySignal(SIGBUS), "^$");
+}
+
+TEST(Mappings, AFileThatIsWrittenToIsNamedAndOneThatIsReplacedIsNot) {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder / "array.npy";
+  write_file_atomically(path, std::string(4096, 'x'));
+  {
+    const MappedFile file(path);
+    check_mappings();
+    write_file_atomically(path, std::string(100, 'y'));  // another file of that name
+    check_mappings();
+  }
+  const MappedFile file(path);
+  fs::last_write_time(path, fs::last_write_time(path) + std::chrono::seconds(1));
+  EXPECT_THAT(test::message_of<Error>([] { check_mappings(); }), testing::HasSubstr("array.npy: was changed while"));
+  fs::resize_file(path, 10);
+  EXPECT_THAT(test::message_of<Error>([] { check_mappings(); }), testing::HasSubstr("array.npy: was cut short while"));
 }
 
 }  // namespace

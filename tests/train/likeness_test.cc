@@ -33,7 +33,7 @@ TEST(Likeness, DepthPaysAndCutLinksCost) {
     }
     return sum / 2;
   };
-  // Three layers lie between two and five, at full size by several points (benchmarks/generate/likeness.py).
+  // Three layers lie between two and five; on a graph of this size the seeds blur it (benchmarks/generate/likeness.py).
   EXPECT_GT(score(5, PartitionMethod::kMetis), score(2, PartitionMethod::kMetis) + 1);
   EXPECT_GT(score(3, PartitionMethod::kMetis), score(3, PartitionMethod::kRandom) + 3);
   log::set_level(log::Level::kNormal);
