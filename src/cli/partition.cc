@@ -89,6 +89,23 @@ struct PartitionCommand {
     print(opened, result, quality, stages, seconds);
   }
 
+  // What the multilevel partitioner did, finest level first.
+  static void print_levels(const json& record) {
+    if (!record.contains("levels")) return;
+    fmt::print("\n  {:>5} {:>14} {:>16} {:>10} {:>10} {:>10}\n", "level", "nodes", "edges", "coarsen", "METIS",
+               "refine");
+    size_t number = 0;
+    for (const json& level : record.at("levels")) {
+      const auto seconds = [&](const char* what) {
+        const double value = level.at(what).get<double>();
+        return value > 0 ? format_seconds(value) : std::string();
+      };
+      fmt::print("  {:>5} {:>14} {:>16} {:>10} {:>10} {:>10}\n", number++,
+                 format_count(level.at("nodes").get<uint64_t>()), format_count(level.at("entries").get<uint64_t>() / 2),
+                 seconds("coarsen_seconds"), seconds("partition_seconds"), seconds("refine_seconds"));
+    }
+  }
+
   // seconds: all but opening the store and the figures.
   void print(const Store& opened, const PartitionResult& result, const PartitionQuality& quality, const Stages& stages,
              double seconds) const {
@@ -100,10 +117,12 @@ struct PartitionCommand {
         steps.push_back({{"stage", stage.name}, {"seconds", stage.seconds}, {"peak_rss", stage.peak_rss}});
         if (stage.name == "METIS") preprocessing -= stage.seconds;
       }
+      const json& record = result.layout.files->extra().at("partition");
       const json report = {{"partition", name},
                            {"path", result.layout.path.string()},
                            {"reused", result.reused},
-                           {"options", result.layout.files->extra().at("partition").at("options")},
+                           {"options", record.at("options")},
+                           {"levels", record.value("levels", json::array())},
                            {"bytes", result.layout.files->bytes_on_disk()},
                            {"store_bytes", opened.bytes_on_disk()},
                            {"quality", quality.to_json()},
@@ -117,6 +136,7 @@ struct PartitionCommand {
     fmt::print("\n  {:30} {:>10} {:>12}\n", "stage", "time", "peak memory");
     for (const auto& stage : stages.list())
       fmt::print("  {:30} {:>10} {:>12}\n", stage.name, format_seconds(stage.seconds), format_bytes(stage.peak_rss));
+    print_levels(result.layout.files->extra().at("partition"));
     fmt::print("\n  {} on disk, {:.2f} × the store\n", format_bytes(result.layout.files->bytes_on_disk()),
                static_cast<double>(result.layout.files->bytes_on_disk()) / static_cast<double>(opened.bytes_on_disk()));
   }

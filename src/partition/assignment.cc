@@ -35,7 +35,7 @@ Assignment close_up(Buffer<uint32_t> clusters) {
   if (used.back() + 1 != used.size())
     for (uint32_t& cluster : clusters)
       cluster = static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), cluster) - used.begin());
-  return {std::move(clusters), static_cast<uint32_t>(used.size())};
+  return {std::move(clusters), static_cast<uint32_t>(used.size()), {}};
 }
 
 template <class T>
@@ -154,12 +154,23 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
                            const PartitionOptions& options, Stages& stages, const WorkBesideMetis& beside) {
   CGCN_CHECK(parts >= 1 && parts <= nodes.size());
   Buffer<uint32_t> clusters;
+  std::vector<LevelFigures> levels;
   if (parts == 1 || parts == nodes.size()) {  // nothing to decide, and where METIS is at its weakest
     clusters = Buffer<uint32_t>(nodes.size(), 0);
     if (parts > 1) std::iota(clusters.begin(), clusters.end(), 0u);
   } else if (options.method == PartitionMethod::kRandom) {
     stages.begin("random clusters");
     clusters = assign_randomly(nodes.size(), parts, options.seed);
+  } else if (options.method == PartitionMethod::kMultilevel) {
+    stages.begin("graph for the partitioner");
+    LevelGraph graph = make_level_graph(data, nodes, options.node_weights);
+    throw_if_interrupted();
+    stages.begin("multilevel");
+    const Timer timer;
+    MultilevelRun run = partition_multilevel(std::move(graph), parts, options);
+    stages.end_as(timer.seconds(), std::max(memory_figures().peak_rss, run.metis_peak_rss));
+    clusters = std::move(run.clusters);
+    levels = std::move(run.levels);
   } else {
     stages.begin("graph for METIS");
     const MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
@@ -171,6 +182,7 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     clusters = std::move(run.clusters);
   }
   Assignment assignment = close_up(std::move(clusters));
+  assignment.levels = std::move(levels);
   if (assignment.num_clusters < parts)
     log::note("METIS left {} of the {} parts empty: there are {} clusters", parts - assignment.num_clusters, parts,
               assignment.num_clusters);

@@ -47,6 +47,8 @@ nlohmann::json describe_clusters(const ClusterLayout& layout, uint32_t clusters_
     sizes.push_back(layout.cluster_offsets[size_t{c} + 1] - layout.cluster_offsets[c]);
   json["sizes"] = sizes;
   json["blocks"] = draw_blocks(layout).to_json();
+  const nlohmann::json& record = layout.files->extra().at("partition");
+  if (record.contains("levels")) json["levels"] = record.at("levels");
   return json;
 }
 

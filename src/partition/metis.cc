@@ -8,10 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <memory>
+#include <new>
+#include <vector>
 
 #include "common/interrupt.h"
 #include "common/memory.h"
@@ -28,25 +32,32 @@ static_assert(sizeof(real_t) == sizeof(float));
 
 constexpr uint64_t kMetisLimit = INT32_MAX;
 
-// What the child leaves for the parent.
+// What the children leave for the parent.
 class SharedResult {
  public:
   struct Outcome {
     int32_t return_code;  // METIS's; 0: it never returned
     double seconds;
   };
-  explicit SharedResult(size_t nodes) : bytes_(sizeof(Outcome) + sizeof(int32_t) * nodes) {
+  struct Header {
+    std::atomic<size_t> next;  // the first piece that nobody has begun
+    Outcome outcome;           // the first failure, or the last success
+  };
+  explicit SharedResult(size_t nodes) : bytes_(sizeof(Header) + sizeof(int32_t) * nodes) {
     memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    new (memory_) Header{};
   }
   ~SharedResult() { ::munmap(memory_, bytes_); }
   SharedResult(const SharedResult&) = delete;
   SharedResult& operator=(const SharedResult&) = delete;
 
-  Outcome& outcome() { return *static_cast<Outcome*>(memory_); }
-  int32_t* clusters() { return reinterpret_cast<int32_t*>(&outcome() + 1); }  // of every node
+  size_t next_piece() { return header().next.fetch_add(1); }
+  Outcome& outcome() { return header().outcome; }
+  int32_t* clusters() { return reinterpret_cast<int32_t*>(&header() + 1); }  // of every node
 
  private:
+  Header& header() { return *static_cast<Header*>(memory_); }
   size_t bytes_;
   void* memory_;
 };
@@ -68,8 +79,8 @@ int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions&
                    nullptr, pointer(graph.edge_weights), &parts, nullptr, imbalance, settings, &cut, clusters);
 }
 
-[[noreturn]] void run_child(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
-                            SharedResult& result) {
+// A process that only METIS is in: it prints nothing, and dies with its parent.
+void settle_child() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed takes its child along
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, SIG_DFL);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // they reach the group: the parent decides
@@ -78,9 +89,34 @@ int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions&
   const int nowhere = ::open("/dev/null", O_WRONLY);
   ::dup2(nowhere, STDOUT_FILENO);
   ::dup2(nowhere, STDERR_FILENO);
+}
+
+[[noreturn]] void run_child(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
+                            SharedResult& result) {
+  settle_child();
   const Timer timer;
   const int32_t code = call_metis(graph, static_cast<idx_t>(parts), options, result.clusters());
   result.outcome() = {code, timer.seconds()};
+  ::_exit(0);
+}
+
+[[noreturn]] void run_pieces_child(std::span<const size_t> starts, const MakeMetisPiece& make, SharedResult& result) {
+  settle_child();
+  const size_t count = starts.size() - 1;
+  for (size_t i = result.next_piece(); i < count; i = result.next_piece()) {
+    const MetisPiece piece = make(i);
+    const size_t nodes = starts[i + 1] - starts[i];
+    int32_t* const clusters = result.clusters() + starts[i];
+    if (piece.parts == 1 || piece.parts >= nodes) {  // nothing to decide
+      for (size_t v = 0; v < nodes; ++v) clusters[v] = piece.parts == 1 ? 0 : static_cast<int32_t>(v);
+      continue;
+    }
+    const int32_t code = call_metis(piece.graph, static_cast<idx_t>(piece.parts), piece.options, clusters);
+    if (code != METIS_OK) {
+      result.outcome().return_code = code;
+      ::_exit(1);
+    }
+  }
   ::_exit(0);
 }
 
@@ -152,6 +188,12 @@ void check_outcome(int status, int32_t return_code, uint64_t peak_rss) {
     throw Error(fmt::format("METIS failed (return code {})", return_code), {}, kOtherWays);
 }
 
+uint32_t checked_cluster(int32_t cluster, uint32_t parts) {
+  if (cluster < 0 || static_cast<uint32_t>(cluster) >= parts)
+    throw Error(fmt::format("METIS gave a node cluster {} of {}", cluster, parts), {}, kOtherWays);
+  return static_cast<uint32_t>(cluster);
+}
+
 }  // namespace
 
 void check_metis_size(uint64_t nodes, uint64_t entries) {
@@ -188,12 +230,34 @@ MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptio
                .seconds = seconds,
                .beside_seconds = beside_seconds};
   check_outcome(status, return_code, run.peak_rss);
-  for (size_t v = 0; v < nodes; ++v) {
-    const int32_t cluster = result.clusters()[v];
-    if (cluster < 0 || static_cast<uint32_t>(cluster) >= parts)
-      throw Error(fmt::format("METIS gave a node cluster {} of {}", cluster, parts), {}, kOtherWays);
-    run.clusters[v] = static_cast<uint32_t>(cluster);
+  for (size_t v = 0; v < nodes; ++v) run.clusters[v] = checked_cluster(result.clusters()[v], parts);
+  return run;
+}
+
+MetisRun run_metis_pieces(std::span<const size_t> starts, std::span<const uint32_t> parts, const MakeMetisPiece& make) {
+  const size_t count = starts.size() - 1;
+  const Timer timer;
+  SharedResult result(starts[count]);
+  result.outcome().return_code = METIS_OK;
+  const size_t children = std::min<size_t>(count, static_cast<size_t>(thread_count()));
+  std::vector<std::unique_ptr<MetisProcess>> processes;
+  for (size_t i = 0; i < children; ++i) {
+    const pid_t child = ::fork();
+    if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
+    if (child == 0) run_pieces_child(starts, make, result);
+    processes.push_back(std::make_unique<MetisProcess>(child));
   }
+  MetisRun run{.clusters = Buffer<uint32_t>(starts[count])};
+  for (const auto& process : processes) {
+    rusage usage{};
+    const int status = process->wait(usage);
+    run.peak_rss = std::max(run.peak_rss, static_cast<uint64_t>(usage.ru_maxrss) * 1024);
+    check_outcome(status, result.outcome().return_code, run.peak_rss);
+  }
+  for (size_t i = 0; i < count; ++i)
+    for (size_t v = starts[i]; v < starts[i + 1]; ++v)
+      run.clusters[v] = checked_cluster(result.clusters()[v], parts[i]);
+  run.seconds = timer.seconds();
   return run;
 }
 

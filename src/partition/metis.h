@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "common/buffer.h"
@@ -45,5 +46,17 @@ struct MetisRun {
 // meantime, within what METIS leaves of options.metis_memory. Throws Error with METIS's reason, or Interrupted.
 MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
                    const WorkBesideMetis& beside = {});
+
+// Several graphs, each for itself, on as many processes as there are threads. Which process takes which does not change
+// the result.
+struct MetisPiece {
+  MetisGraph graph;
+  uint32_t parts = 0;  // from 1; as many as nodes or more: each node is a cluster of its own
+  PartitionOptions options;
+};
+using MakeMetisPiece = std::function<MetisPiece(size_t piece)>;  // called in the process that partitions it
+
+// Piece i has the nodes starts[i] … starts[i + 1) of the result, and parts[i] clusters.
+MetisRun run_metis_pieces(std::span<const size_t> starts, std::span<const uint32_t> parts, const MakeMetisPiece& make);
 
 }  // namespace cgcn

@@ -13,6 +13,7 @@
 #include "partition/assignment.h"
 #include "partition/layout.h"
 #include "partition/metis.h"
+#include "partition/multilevel.h"
 
 namespace cgcn {
 namespace {
@@ -35,8 +36,8 @@ json describe(const PartitionOptions& options, uint32_t parts, const std::string
   }
   kept["parts"] = parts;
   kept["seed"] = all.at("partition-seed");
-  if (options.method != PartitionMethod::kRandom)
-    for (const char* name : {"objective", "imbalance", "node-weights"}) kept[name] = all.at(name);
+  for (const char* name : {"objective", "imbalance", "node-weights"})
+    if (options.uses(name)) kept[name] = all.at(name);
   return kept;
 }
 
@@ -110,9 +111,11 @@ struct Request {
     std::error_code ignored;
     return !options.replace && fs::exists(path, ignored);
   }
-  bool needs_metis() const {
-    return options.method != PartitionMethod::kFile && options.method != PartitionMethod::kRandom && parts > 1 &&
-           parts < nodes.size();
+  // What finding the clusters takes at least.
+  uint64_t partitioner_memory(uint64_t entries) const {
+    if (parts == 1 || parts == nodes.size()) return 0;
+    if (options.method == PartitionMethod::kMultilevel) return estimate_multilevel_memory(nodes.size(), entries);
+    return options.uses("objective") ? estimate_metis_memory(nodes.size(), entries) : 0;
   }
 
   PartitionOptions options;
@@ -139,6 +142,7 @@ void PartitionOptions::list_options(OptionList& list) {
   list.add_choice("partitioner", &method,
                   {{"metis", PartitionMethod::kMetis},
                    {"metis-recursive", PartitionMethod::kMetisRecursive},
+                   {"multilevel", PartitionMethod::kMultilevel},
                    {"random", PartitionMethod::kRandom},
                    {"file", PartitionMethod::kFile}},
                   "how nodes are put into clusters");
@@ -146,11 +150,11 @@ void PartitionOptions::list_options(OptionList& list) {
       .value("FILE");
   list.add_choice("objective", &objective, {{"cut", PartitionObjective::kCut}, {"volume", PartitionObjective::kVolume}},
                   "what METIS minimises: links cut, or communication volume");
-  list.add("imbalance", &imbalance, "METIS: the largest cluster over the mean").range(1.001, 1000);
+  list.add("imbalance", &imbalance, "metis and multilevel: largest cluster over the mean").range(1.001, 1000);
   list.add_choice(
       "node-weights", &node_weights,
       {{"uniform", NodeWeights::kUniform}, {"labelled", NodeWeights::kLabelled}, {"degree", NodeWeights::kDegree}},
-      "METIS: what clusters are to have alike: nodes, labelled nodes as well, or links");
+      "metis and multilevel: what to balance across clusters: nodes, labelled nodes as well, or edges");
   list.add("transductive", &transductive, "partition all nodes, not only the training nodes");
   list.add("partition-seed", &seed, "seed of the partition");
   list.add("partition-name", &name, "its folder under STORE/partitions; made from the options where not given")
@@ -171,14 +175,15 @@ void PartitionOptions::take_memory(uint64_t budget, const Store& store, const st
     return;
   const Request request(store, data, *this);
   if (request.is_there()) return;
-  const uint64_t nodes = request.needs_metis() ? request.nodes.size() : 0;
-  const uint64_t entries = request.needs_metis() ? both_ways * count_entries(data, request.options) : 0;
-  const uint64_t least = std::max(least_layout, estimate_metis_memory(nodes, entries));
+  const uint64_t entries = request.partitioner_memory(0) > 0 ? both_ways * count_entries(data, request.options) : 0;
+  const uint64_t least = std::max(least_layout, request.partitioner_memory(entries));
   if (left >= least) return;
-  const std::string what = left >= least_layout
-                               ? fmt::format("METIS on {} nodes and {} links (--partitioner random needs less)",
-                                             format_count(nodes), format_count(entries / 2))
-                               : "a partition of this graph";
+  const std::string what =
+      left >= least_layout
+          ? fmt::format("{} on {} nodes and {} edges (--partitioner random needs less)",
+                        method == PartitionMethod::kMultilevel ? "the multilevel partitioner" : "METIS",
+                        format_count(request.nodes.size()), format_count(entries / 2))
+          : "a partition of this graph";
   refuse_budget(taken + std::max(least, later ? later() : 0), what);
 }
 
@@ -195,9 +200,11 @@ PartitionOptions PartitionOptions::settled() const {
     throw Error("needs the file with the clusters", "--partitioner file", "--from FILE");
   if (options.method != PartitionMethod::kFile && !from.empty())
     throw Error("takes the clusters from a file, which is --partitioner file", "--from");
-  if (method == PartitionMethod::kMetisRecursive && objective == PartitionObjective::kVolume)
-    throw Error("is not something that METIS's recursive method can minimise", "--objective volume",
-                "--partitioner metis");
+  if (objective == PartitionObjective::kVolume &&
+      (method == PartitionMethod::kMetisRecursive || method == PartitionMethod::kMultilevel))
+    throw Error(fmt::format("is not something that the {} partitioner can minimise",
+                            method == PartitionMethod::kMultilevel ? "multilevel" : "metis-recursive"),
+                "--objective volume", "--partitioner metis");
   if (name.find('/') != std::string::npos || name.starts_with('.'))
     throw Error("is a plain name, without '/' and not beginning with a dot", "--partition-name");
   return options;
@@ -205,8 +212,10 @@ PartitionOptions PartitionOptions::settled() const {
 
 bool PartitionOptions::uses(const std::string& option) const {
   const bool metis = from.empty() && (method == PartitionMethod::kMetis || method == PartitionMethod::kMetisRecursive);
-  if (option == "objective" || option == "imbalance" || option == "node-weights") return metis;
-  if (option == "partition-seed") return metis || (from.empty() && method == PartitionMethod::kRandom);
+  const bool searches = metis || (from.empty() && method == PartitionMethod::kMultilevel);
+  if (option == "objective") return metis;
+  if (option == "imbalance" || option == "node-weights") return searches;
+  if (option == "partition-seed") return searches || (from.empty() && method == PartitionMethod::kRandom);
   return true;
 }
 
@@ -252,7 +261,9 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
     StoreWriter writer(path,
                        options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
     write_layout(store, nodes, assignment, options.memory, writer);
-    writer.set_extra("partition", {{"source", source}, {"options", description}});
+    json record = {{"source", source}, {"options", description}};
+    for (const LevelFigures& level : assignment.levels) record["levels"].push_back(level.to_json());
+    writer.set_extra("partition", std::move(record));
     check_mappings();
     writer.finish(data.name, FeatureHash::kOfBytes);
   } catch (const Error&) {

@@ -20,7 +20,7 @@
 
 namespace cgcn {
 
-enum class PartitionMethod { kMetis, kMetisRecursive, kRandom, kFile };
+enum class PartitionMethod { kMetis, kMetisRecursive, kMultilevel, kRandom, kFile };
 enum class PartitionObjective { kCut, kVolume };
 enum class NodeWeights { kUniform, kLabelled, kDegree };
 

@@ -27,8 +27,8 @@ PartitionOptions random_options(uint32_t seed) {
   Random random(seed, Purpose::kTest, 78);
   PartitionOptions options;
   options.parts = random.below(3) == 0 ? random.below(80) : random.below(8);
-  options.method =
-      std::array{PartitionMethod::kMetis, PartitionMethod::kMetisRecursive, PartitionMethod::kRandom}[random.below(3)];
+  options.method = std::array{PartitionMethod::kMetis, PartitionMethod::kMetisRecursive, PartitionMethod::kRandom,
+                              PartitionMethod::kMultilevel}[random.below(4)];
   options.transductive = random.below(2) == 0;
   options.node_weights =
       std::array{NodeWeights::kUniform, NodeWeights::kLabelled, NodeWeights::kDegree}[random.below(3)];
@@ -155,13 +155,14 @@ size_t entries_cut(const ClusterLayout& layout) {
   return cut;
 }
 
-TEST(Partition, MetisFindsTheCommunitiesDirectedOrNot) {
+TEST(Partition, PartitionersFindTheCommunitiesDirectedOrNot) {
   log::set_level(log::Level::kQuiet);
   for (const bool directed : {false, true}) {
     const TemporaryFolder folder;
     EdgeList edges = chain_of_rings(8, 20);
     const Store store = write_graph(folder / "s", 160, edges, directed);
-    for (const PartitionMethod method : {PartitionMethod::kMetis, PartitionMethod::kMetisRecursive}) {
+    for (const PartitionMethod method :
+         {PartitionMethod::kMetis, PartitionMethod::kMetisRecursive, PartitionMethod::kMultilevel}) {
       PartitionOptions options;
       options.parts = 8;
       options.method = method;
@@ -238,7 +239,8 @@ TEST(Partition, AwkwardGraphsWork) {
   for (size_t shape = 0; shape < shapes.size(); ++shape)
     for (const NodeId n : {1u, 2u, 3u, 7u, 50u})
       for (const uint32_t parts : {1u, 2u, 3u, 6u, 25u, 48u, 49u, 50u, 1000u})
-        for (const PartitionMethod method : {PartitionMethod::kMetis, PartitionMethod::kMetisRecursive}) {
+        for (const PartitionMethod method :
+             {PartitionMethod::kMetis, PartitionMethod::kMetisRecursive, PartitionMethod::kMultilevel}) {
           SCOPED_TRACE(fmt::format("shape {} n {} parts {} method {}", shape, n, parts, static_cast<int>(method)));
           const TemporaryFolder folder;
           EdgeList edges = shapes[shape](n);
@@ -250,12 +252,15 @@ TEST(Partition, AwkwardGraphsWork) {
           EXPECT_EQ(layout.data.num_nodes(), n);
           EXPECT_GE(layout.num_clusters(), 1u);
           EXPECT_LE(layout.num_clusters(), std::min(parts, n));
+          if (method == PartitionMethod::kMultilevel) {
+            EXPECT_EQ(layout.num_clusters(), std::min(parts, n));
+          }
         }
 }
 
 TEST(Partition, TheSameSeedGivesTheSameClustersOnAnyNumberOfThreads) {
   log::set_level(log::Level::kQuiet);
-  const auto hashes = [](int threads, uint64_t seed) {
+  const auto hashes = [](int threads, uint64_t seed, PartitionMethod method = PartitionMethod::kMetis) {
     set_thread_count(threads);
     const TemporaryFolder folder;
     EdgeList edges;
@@ -265,6 +270,7 @@ TEST(Partition, TheSameSeedGivesTheSameClustersOnAnyNumberOfThreads) {
     PartitionOptions options;
     options.parts = 20;
     options.seed = seed;
+    options.method = method;
     const ClusterLayout layout = ensure_partition(store, options).layout;
     aggregated_features(layout, {});
     const Store product(layout.path / "aggregated" / "mean");
@@ -273,6 +279,7 @@ TEST(Partition, TheSameSeedGivesTheSameClustersOnAnyNumberOfThreads) {
   };
   EXPECT_EQ(hashes(1, 5), hashes(4, 5));
   EXPECT_NE(hashes(1, 5).first, hashes(1, 6).first);
+  EXPECT_EQ(hashes(1, 5, PartitionMethod::kMultilevel), hashes(4, 5, PartitionMethod::kMultilevel));
 }
 
 TEST(Partition, StaleAndForeignOnesAreRefusedByName) {
@@ -372,6 +379,32 @@ TEST(Partition, ClustersFromAFile) {
   options.parts = 3;
   put("0\n0\n0\n0\n0\n1\n1\n1\n1\n1\n");
   EXPECT_NE(test::message_of<Error>([&] { ensure_partition(store, options); }).find("2 clusters"), std::string::npos);
+}
+
+TEST(Partition, TheMultilevelPartitionerKeepsItsLevelsAndRefusesVolume) {
+  log::set_level(log::Level::kQuiet);
+  const TemporaryFolder folder;
+  EdgeList edges;
+  for (NodeId v = 0; v < 8000; ++v) {
+    edges.add(v, v / 20 * 20 + (v + 1) % 20);
+    edges.add(v, (v + 20) % 8000);
+  }
+  const Store store = write_graph(folder / "s", 8000, edges);
+  PartitionOptions options;
+  options.parts = 40;
+  options.method = PartitionMethod::kMultilevel;
+  for (const bool reused : {false, true}) {
+    const PartitionResult made = ensure_partition(store, options);
+    EXPECT_EQ(made.reused, reused);
+    const auto& record = made.layout.files->extra().at("partition");
+    ASSERT_GE(record.at("levels").size(), 2u);
+    EXPECT_EQ(record["levels"][0]["nodes"], 8000);
+    EXPECT_EQ(record["levels"][0]["cut_entries"], entries_cut(made.layout));
+    EXPECT_FALSE(record.at("options").contains("objective"));
+  }
+  options.objective = PartitionObjective::kVolume;
+  EXPECT_NE(test::message_of<Error>([&] { ensure_partition(store, options); }).find("--objective volume"),
+            std::string::npos);
 }
 
 TEST(Partition, NothingToTrainOnIsSaid) {

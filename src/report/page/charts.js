@@ -193,7 +193,11 @@ function drawClusters(run) {
           ...(entropy ? [tile(
                             'Label entropy', `${entropy.mean.toFixed(2)} bits`,
                             `${entropy.random_mean.toFixed(2)} bits at random`)] :
-                        []));
+                        []),
+          ...(clusters.levels ? [tile(
+                                    'Levels', count(clusters.levels.length),
+                                    clusters.levels.map((level) => count(level.nodes)).join(' → ') + ' nodes')] :
+                                []));
   const sizes = clusters.sizes, low = (i) => sizes.low + i * sizes.width;
   const range = (i) => (sizes.width === 1 ? count(low(i)) : `${count(low(i))} – ${count(low(i + 1) - 1)}`);
   const bars = {categoryPercentage: 0.94, barPercentage: 1, maxBarThickness: 60, borderRadius: 2};

@@ -1,0 +1,273 @@
+#include "partition/multilevel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/threads.h"
+#include "partition/label_propagation.h"
+#include "partition/refinement.h"
+#include "random_dataset.h"
+#include "support.h"
+
+namespace cgcn {
+namespace {
+
+std::vector<NodeId> every_node(const Dataset& data) {
+  std::vector<NodeId> nodes(data.num_nodes());
+  std::iota(nodes.begin(), nodes.end(), NodeId{0});
+  return nodes;
+}
+
+Dataset dataset_of(NodeId n, EdgeList& edges, bool directed = false) {
+  Dataset data;
+  data.graph = build_graph(n, edges, {.directed = directed}, nullptr);
+  return data;
+}
+
+// Every node in one cluster, none empty, none above the bound; weights 1.
+void expect_sound(std::span<const uint32_t> clusters, uint64_t nodes, uint32_t parts, float imbalance) {
+  std::vector<uint64_t> sizes(parts, 0);
+  uint64_t found = 0;
+  for (const uint32_t cluster : clusters) {
+    if (cluster == kNoNode) continue;
+    ASSERT_LT(cluster, parts);
+    ++sizes[cluster];
+    ++found;
+  }
+  EXPECT_EQ(found, nodes);
+  const double mean = static_cast<double>(nodes) / parts;
+  const double most = std::max(std::ceil(mean), std::floor(double{imbalance} * mean));
+  for (const uint64_t size : sizes) {
+    EXPECT_GE(size, 1u);
+    EXPECT_LE(static_cast<double>(size), most);
+  }
+}
+
+MultilevelRun run_on(const Dataset& data, uint32_t parts, PartitionOptions options = {}) {
+  return partition_multilevel(make_level_graph(data, every_node(data), options.node_weights), parts, options);
+}
+
+double kept_share(const CsrGraph& graph, std::span<const uint32_t> clusters) {
+  uint64_t kept = 0, all = 0;
+  for (NodeId v = 0; v < graph.num_nodes(); ++v)
+    for (const NodeId u : graph.neighbours(v)) {
+      if (u == v) continue;
+      ++all;
+      kept += clusters[u] == clusters[v] ? 1 : 0;
+    }
+  return all == 0 ? 1 : static_cast<double>(kept) / static_cast<double>(all);
+}
+
+// Random graphs of many kinds: sparse and dense, with hubs, isolated nodes, separate pieces, long paths, directed.
+Dataset fuzzed_graph(uint32_t seed) {
+  Random random(seed, Purpose::kTest, 91);
+  const NodeId n = 2 + random.below(random.below(3) == 0 ? 6000 : 300);
+  EdgeList edges(random.below(3) == 0);
+  const auto weight = [&] { return random.below(9) == 0 ? 0.0f : 0.01f + 10 * random.uniform(); };
+  const uint32_t kind = random.below(5), pieces = 1 + random.below(4);
+  const uint32_t count = random.below(8) * n;
+  for (uint32_t i = 0; i < count; ++i) {
+    NodeId u = random.below(n), v = random.below(n);
+    if (kind == 1) v = random.below(1 + random.below(5));                    // hubs
+    if (kind == 2) v = std::min<NodeId>(n - 1, u + 1 + random.below(3));     // a long strip
+    if (kind == 3) v = u / 16 * 16 + random.below(std::min<NodeId>(16, n));  // small communities
+    if (v >= n || (kind == 4 && u % pieces != v % pieces)) continue;
+    edges.add(u, v, weight());
+  }
+  return dataset_of(n, edges, random.below(3) == 0);
+}
+
+TEST(Multilevel, FuzzedGraphsGiveSoundPartitions) {
+  log::set_level(log::Level::kQuiet);
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = fuzzed_graph(seed);
+    Random random(seed, Purpose::kTest, 92);
+    const uint32_t parts = 2 + random.below(random.below(2) == 0 ? 12 : data.num_nodes() - 1);
+    if (parts > data.num_nodes()) continue;
+    PartitionOptions options;
+    options.seed = seed;
+    options.imbalance = std::array{1.001f, 1.03f, 1.5f}[random.below(3)];
+    const MultilevelRun run = run_on(data, parts, options);
+    expect_sound(run.clusters, data.num_nodes(), parts, options.imbalance);
+    ASSERT_FALSE(run.levels.empty());
+    EXPECT_EQ(run.levels[0].nodes, data.num_nodes());
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Multilevel, AwkwardGraphsWork) {
+  log::set_level(log::Level::kQuiet);
+  const auto star = [](NodeId n, EdgeList& edges) {
+    for (NodeId v = 1; v < n; ++v) edges.add(0, v);
+  };
+  const auto none = [](NodeId, EdgeList&) {};
+  const auto pairs = [](NodeId n, EdgeList& edges) {
+    for (NodeId v = 0; v + 1 < n; v += 2) edges.add(v, v + 1);
+  };
+  const auto complete = [](NodeId n, EdgeList& edges) {
+    for (NodeId u = 0; u < std::min(n, 400u); ++u)
+      for (NodeId v = 0; v < u; ++v) edges.add(u, v);
+  };
+  const auto path = [](NodeId n, EdgeList& edges) {
+    for (NodeId v = 0; v + 1 < n; ++v) edges.add(v, v + 1);
+  };
+  const std::vector<std::function<void(NodeId, EdgeList&)>> shapes{star, none, pairs, complete, path};
+  for (size_t shape = 0; shape < shapes.size(); ++shape)
+    for (const NodeId n : {2u, 3u, 7u, 50u, 5000u})
+      for (const uint32_t parts : {2u, 3u, 6u, 48u, 300u, 4999u}) {
+        if (parts > n) continue;
+        SCOPED_TRACE(fmt::format("shape {} n {} parts {}", shape, n, parts));
+        EdgeList edges;
+        shapes[shape](n, edges);
+        const Dataset data = dataset_of(n, edges);
+        expect_sound(run_on(data, parts).clusters, n, parts, 1.03f);
+      }
+}
+
+TEST(Multilevel, AHubOfAMillionLinks) {
+  log::set_level(log::Level::kQuiet);
+  constexpr NodeId kNodes = 1'000'001;
+  EdgeList edges;
+  for (NodeId v = 1; v < kNodes; ++v) edges.add(0, v);
+  for (NodeId v = 1; v + 1 < kNodes; ++v)
+    if (v % 50 != 0) edges.add(v, v + 1);  // paths of 50 under it
+  const Dataset data = dataset_of(kNodes, edges);
+  const MultilevelRun run = run_on(data, 1000);
+  expect_sound(run.clusters, kNodes, 1000, 1.03f);
+  EXPECT_GT(kept_share(data.graph, run.clusters), 0.4);  // all but the hub's links and a few: 0.49
+}
+
+// Communities of `size` nodes, each with `inside` links per node within and `between` links per node to anywhere.
+Dataset planted(NodeId communities, NodeId size, uint32_t inside, uint32_t between, uint32_t seed = 1) {
+  Random random(seed, Purpose::kTest, 93);
+  const NodeId n = communities * size;
+  std::vector<NodeId> name(n);
+  std::iota(name.begin(), name.end(), NodeId{0});
+  random.shuffle(std::span<NodeId>(name));
+  EdgeList edges;
+  for (NodeId v = 0; v < n; ++v) {
+    for (uint32_t i = 0; i < inside; ++i) edges.add(name[v], name[v / size * size + random.below(size)]);
+    for (uint32_t i = 0; i < between; ++i) edges.add(name[v], name[random.below(n)]);
+  }
+  return dataset_of(n, edges);
+}
+
+TEST(Multilevel, FindsPlantedCommunities) {
+  log::set_level(log::Level::kQuiet);
+  for (const auto& [communities, size] : {std::pair<NodeId, NodeId>{20, 300}, {400, 50}}) {
+    const Dataset data = planted(communities, size, 8, 2);
+    const MultilevelRun run = run_on(data, communities);
+    expect_sound(run.clusters, data.num_nodes(), communities, 1.03f);
+    EXPECT_GT(kept_share(data.graph, run.clusters), 0.74);  // as planted: about 0.77
+    EXPECT_GE(run.levels.size(), 2u);
+    EXPECT_LT(run.levels[1].nodes, data.num_nodes() / 3);
+  }
+}
+
+TEST(Multilevel, TheSameSeedGivesTheSameClustersOnAnyNumberOfThreads) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = planted(300, 60, 6, 3);
+  const auto clusters = [&](int threads, uint64_t seed) {
+    const ThreadCountScope scope(threads);
+    PartitionOptions options;
+    options.seed = seed;
+    const MultilevelRun run = run_on(data, 310, options);
+    return std::vector<uint32_t>(run.clusters.begin(), run.clusters.end());
+  };
+  const std::vector<uint32_t> once = clusters(1, 5);
+  EXPECT_EQ(once, clusters(2, 5));
+  EXPECT_EQ(once, clusters(5, 5));
+  EXPECT_NE(once, clusters(1, 6));
+}
+
+TEST(Multilevel, HeavyLinksHoldNodesTogether) {
+  log::set_level(log::Level::kQuiet);
+  EdgeList edges(true);
+  for (NodeId i = 0; i < 20000; ++i) edges.add(i, (i + 1) % 20000, i % 2 == 0 ? 100.0f : 0.001f);
+  const Dataset data = dataset_of(20000, edges);
+  const MultilevelRun run = run_on(data, 40);
+  for (NodeId i = 0; i < 20000; i += 2) ASSERT_EQ(run.clusters[i], run.clusters[i + 1]) << i;
+}
+
+TEST(Multilevel, NodeWeightsAreBalanced) {
+  log::set_level(log::Level::kQuiet);
+  Dataset data = planted(40, 100, 6, 2);
+  const NodeId n = data.num_nodes();
+  std::vector<uint8_t> split(n, 255);
+  for (NodeId v = 0; v < n; v += 4) split[v] = 0;
+  data.split = split;
+  data.labels = Labels::single(std::vector<int32_t>(n, 0), 2);
+  PartitionOptions options;
+  options.node_weights = NodeWeights::kDegree;
+  std::vector<uint64_t> entries(16, 0);
+  const MultilevelRun by_degree = run_on(data, 16, options);
+  for (NodeId v = 0; v < n; ++v) entries[by_degree.clusters[v]] += data.graph.degree(v) + 1;
+  const double mean = static_cast<double>(data.graph.num_entries() + n) / 16;
+  EXPECT_LE(static_cast<double>(*std::max_element(entries.begin(), entries.end())), 1.031 * mean);
+
+  options.node_weights = NodeWeights::kLabelled;
+  std::vector<uint32_t> labelled(16, 0);
+  const MultilevelRun by_label = run_on(data, 16, options);
+  expect_sound(by_label.clusters, n, 16, 1.03f);
+  for (NodeId v = 0; v < n; v += 4) ++labelled[by_label.clusters[v]];
+  EXPECT_LE(*std::max_element(labelled.begin(), labelled.end()), 66u);  // 62.5 on average
+}
+
+TEST(Multilevel, AnInterruptStopsIt) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = planted(2000, 100, 8, 8);
+  LevelGraph graph = make_level_graph(data, every_node(data), NodeWeights::kUniform);
+  std::thread user([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    request_interrupt();
+  });
+  EXPECT_THROW(partition_multilevel(std::move(graph), 2000, {}), Interrupted);
+  user.join();
+  clear_interrupt();
+}
+
+TEST(Multilevel, ContractionAddsUpWhatLiesBetweenClusters) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = fuzzed_graph(seed);
+    const LevelGraph graph = make_level_graph(data, every_node(data), NodeWeights::kDegree);
+    ClusteringLimits limits;
+    limits.most_weight = {12, 0};
+    limits.seed = seed;
+    const Clustering clustering = propagate_labels(graph, limits);
+    const LevelGraph coarse = contract(graph, clustering.cluster_of, clustering.num_clusters);
+    std::vector<uint64_t> weight(clustering.num_clusters, 0), nodes(clustering.num_clusters, 0);
+    std::map<std::pair<NodeId, NodeId>, uint64_t> expected, found;
+    for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+      const NodeId c = clustering.cluster_of[v];
+      ASSERT_LT(c, clustering.num_clusters);
+      weight[c] += graph.node_weight(v);
+      ++nodes[c];
+      graph.with_weights([&](auto weight_of) {
+        for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[size_t{v} + 1]; ++e)
+          if (const NodeId other = clustering.cluster_of[graph.targets[e]]; other != c)
+            expected[{c, other}] += weight_of(e);
+      });
+    }
+    for (NodeId c = 0; c < coarse.num_nodes(); ++c) {
+      EXPECT_EQ(coarse.node_weight(c), weight[c]);
+      EXPECT_GE(nodes[c], 1u);
+      EXPECT_TRUE(nodes[c] == 1 || weight[c] <= 12);
+      for (EdgeOffset e = coarse.offsets[c]; e < coarse.offsets[size_t{c} + 1]; ++e)
+        found[{c, coarse.targets[e]}] += coarse.edge_weights[e];
+    }
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(found.size(), coarse.num_entries());
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace cgcn
