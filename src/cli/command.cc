@@ -51,6 +51,19 @@ void apply_common_options(const CommonOptions& options) {
   log::set_level(options.quiet || options.json ? log::Level::kQuiet : log::Level::kNormal);
 }
 
+std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges) {
+  constexpr double kLittle = 10;  // per cent
+  const auto percent = [](uint64_t part, uint64_t whole) {
+    return whole == 0 ? 100.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  return fmt::format("{} of {} nodes ({:.1f} %) and {} of {} edges ({:.1f} %){}", format_count(nodes),
+                     format_count(all_nodes), percent(nodes, all_nodes), format_count(edges), format_count(all_edges),
+                     percent(edges, all_edges),
+                     percent(edges, all_edges) < kLittle
+                         ? "; train --transductive sees all of them, and the labels of training nodes only"
+                         : "");
+}
+
 std::string describe_features(const FeatureMatrix& features) {
   switch (features.kind()) {
     case FeatureMatrix::Kind::kDense32:

@@ -29,6 +29,10 @@ void note_unused_options(const CLI::App& command, const OptionList& list,
 // Sets threads and the log level; call first in every command.
 void apply_common_options(const CommonOptions& options);
 
+// What training sees unless it is transductive: "140 of 2,708 nodes (5.2 %) and 43 of 5,278 edges (0.8 %)", and what
+// to do where that is little.
+std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges);
+
 // As the commands print them: "602, dense float32".
 std::string describe_features(const FeatureMatrix& features);
 

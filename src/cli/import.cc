@@ -62,6 +62,7 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
                          {"features", written.meta().at("features")},
                          {"labels", written.meta().at("labels")},
                          {"split", {{"train", train}, {"validation", validation}, {"test", test}}},
+                         {"training", {{"nodes", train}, {"edges", data.num_training_edges()}}},
                          {"graphs", data.num_graphs()},
                          {"entries", report.counts.entries},
                          {"duplicates", report.counts.duplicates},
@@ -86,6 +87,9 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
   else
     fmt::print("  classes    none\n");
   fmt::print("  split      {}\n", describe_split(data));
+  if (const uint64_t train = data.split_sizes()[0]; train > 0)
+    fmt::print("  training   sees {}\n",
+               describe_training_share(train, data.num_nodes(), data.num_training_edges(), data.graph.num_edges()));
   if (data.num_graphs() > 1) fmt::print("  graphs     {}\n", format_count(data.num_graphs()));
   for (const std::string& line : report.lines) fmt::print("  - {}\n", line);
   log::note("{}: {} written in {}", store.string(), format_bytes(written.bytes_on_disk()), format_seconds(seconds));

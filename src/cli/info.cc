@@ -127,6 +127,7 @@ void print_text(const Dataset& data, const Store& store, const Figures& figures)
                   data.graph.weighted() ? ", weighted" : ""));
   if (data.num_graphs() > 1) row("separate graphs", format_count(data.num_graphs()));
   row("features", describe_features(data.features));
+  if (!data.feature_names.empty()) row("feature columns", list_some(data.feature_names));
   print_labels(data, figures);
   print_split(data);
   row("components", fmt::format("{}, the largest of {} nodes ({})", format_count(figures.components.count),

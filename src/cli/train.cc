@@ -174,6 +174,9 @@ void TrainCommand::run_command() {
   note_unused_options(*command, list, [&](const Option& option) { return options.uses(option); });
   Trainer trainer(opened, options, std::move(directory));
   const ClusterLayout& layout = trainer.layout();
+  if (layout.data.num_nodes() < data.num_nodes())
+    log::note("training sees {}", describe_training_share(layout.data.num_nodes(), data.num_nodes(),
+                                                          layout.data.graph.num_edges(), data.graph.num_edges()));
   if (options.method.uses_clusters())
     record_clusters(trainer.directory().path(), layout, options.train.clusters_per_batch(layout.num_clusters()),
                     options.train.seed);

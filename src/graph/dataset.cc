@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "common/random.h"
+#include "common/threads.h"
 
 namespace cgcn {
 
@@ -62,10 +63,27 @@ uint32_t Dataset::num_graphs() const {
   return graph_ids.empty() ? 1 : *std::max_element(graph_ids.begin(), graph_ids.end()) + 1;
 }
 
-SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::array<double, 3> shares, uint64_t seed) {
+uint64_t Dataset::num_training_edges() const {
+  constexpr size_t kRows = 65536;
+  const size_t n = num_nodes(), blocks = (n + kRows - 1) / kRows;
+  std::vector<uint64_t> loops(blocks), others(blocks);
+  parallel_blocks(n, kRows, [&](size_t begin, size_t end) {
+    for (size_t v = begin; v < end; ++v) {
+      if (role(static_cast<NodeId>(v)) != Role::kTrain) continue;
+      for (const NodeId u : graph.neighbours(static_cast<NodeId>(v)))
+        if (role(u) == Role::kTrain) ++(u == v ? loops : others)[begin / kRows];
+    }
+  });
+  const uint64_t entries = std::accumulate(others.begin(), others.end(), uint64_t{0});
+  return std::accumulate(loops.begin(), loops.end(), graph.directed() ? entries : entries / 2);
+}
+
+SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::array<double, 3> shares, uint64_t seed,
+                                  const std::vector<bool>& listed) {
   std::vector<NodeId> labelled;
   for (NodeId v = 0; v < num_nodes; ++v)
-    if (!labels.present() || labels.multi_label() || labels.class_of(v) >= 0) labelled.push_back(v);
+    if ((!labels.present() || labels.multi_label() || labels.class_of(v) >= 0) && (listed.empty() || listed[v]))
+      labelled.push_back(v);
   Random(seed, Purpose::kSplit).shuffle(std::span(labelled));
   const double total = shares[0] + shares[1] + shares[2];
   CGCN_CHECK(total > 0);

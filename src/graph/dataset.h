@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/shared_array.h"
 #include "graph/csr_graph.h"
+#include "graph/feature_encoding.h"
 #include "graph/features.h"
 
 namespace cgcn {
@@ -80,7 +81,9 @@ struct Dataset {
   SharedArray<uint8_t> split;       // Role per node; empty where there is none
   SharedArray<uint32_t> graph_ids;  // which graph a node belongs to; empty where there is one
   NodeIds ids;
-  std::vector<std::string> class_names;  // empty: classes are known by number
+  std::vector<std::string> class_names;    // empty: classes are known by number
+  std::vector<std::string> feature_names;  // of the feature columns; empty: they are known by position
+  std::vector<ColumnEncoding> encoding;    // what made them of a table; empty: plain numbers
 
   std::string graph_hash;    // of the adjacency alone
   std::string content_hash;  // of all but the node ids: equal data in any format gives the same
@@ -92,13 +95,17 @@ struct Dataset {
     return role(v) == Role::kTrain && labels.present() && (labels.multi_label() || labels.class_of(v) >= 0);
   }
   std::array<uint64_t, 3> split_sizes() const;  // train, validation, test
+  // Edges between training nodes: what training sees of the graph unless it is transductive.
+  uint64_t num_training_edges() const;
   uint32_t num_graphs() const;
   std::string class_name(uint32_t label) const {
     return label < class_names.size() ? class_names[label] : std::to_string(label);
   }
 };
 
-// Train, validation and test by shares such as {60, 20, 20} of the labelled nodes, drawn with the seed.
-SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::array<double, 3> shares, uint64_t seed);
+// Train, validation and test by shares such as {60, 20, 20} of the labelled nodes, drawn with the seed. listed: which
+// nodes the labels name, where a node of several classes may have none; empty: all.
+SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::array<double, 3> shares, uint64_t seed,
+                                  const std::vector<bool>& listed = {});
 
 }  // namespace cgcn

@@ -171,12 +171,18 @@ void StoreWriter::write_ids(const NodeIds& ids) {
   declare_ids(ids.kind());
 }
 void StoreWriter::write_class_names(const std::vector<std::string>& names) { meta_["class_names"] = names; }
+void StoreWriter::write_feature_names(std::vector<std::string> names, std::vector<ColumnEncoding> encoding) {
+  feature_names_ = std::move(names);
+  encoding_ = std::move(encoding);
+}
 
 void StoreWriter::finish(const std::string& name, FeatureHash hash) {
   CGCN_CHECK(meta_.contains("nodes"), "a store without a graph");
   meta_["name"] = name;
   meta_["arrays"] = arrays_;
   meta_["extra"] = extra_;
+  if (!feature_names_.empty()) meta_["features"]["names"] = feature_names_;
+  if (!encoding_.empty()) meta_["features"]["encoding"] = encoding_;
   // Names may come from files in any encoding: what is not UTF-8 is replaced, so that meta.json can be read.
   meta_ = json::parse(meta_.dump(-1, ' ', false, json::error_handler_t::replace));
   meta_["graph_hash"] = hash_arrays(meta_, is_adjacency);
@@ -203,6 +209,7 @@ void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory
   writer.write_graph_ids(dataset.graph_ids);
   writer.write_ids(dataset.ids);
   writer.write_class_names(dataset.class_names);
+  writer.write_feature_names(dataset.feature_names, dataset.encoding);
   for (const auto& [key, value] : extra.items()) writer.set_extra(key, value);
   writer.finish(dataset.name);
 }
@@ -325,6 +332,10 @@ void Store::verify_structure() const {
   } else if (kind != "identity") {
     throw damaged(path_ / "meta.json", "the kind of features is not known");
   }
+  const auto encoding = features.value("encoding", std::vector<ColumnEncoding>());
+  const auto names = features.value("names", std::vector<std::string>());
+  if ((!names.empty() && names.size() != columns) || (!encoding.empty() && feature_names(encoding) != names))
+    throw damaged(path_ / "meta.json", "the names of the feature columns do not fit the features");
   const json& labels = meta_.at("labels");
   const auto classes = labels.at("classes").get<uint64_t>();
   if (classes >= UINT32_MAX) throw damaged(path_ / "meta.json", "too many classes");
@@ -387,6 +398,8 @@ Dataset Store::dataset() const {
   if (meta_.at("ids") == "strings")
     dataset.ids = NodeIds::strings(array<uint64_t>("node_ids_offsets"), array<char>("node_ids_text"));
   dataset.class_names = meta_.at("class_names").get<std::vector<std::string>>();
+  dataset.feature_names = meta_.at("features").value("names", std::vector<std::string>());
+  dataset.encoding = meta_.at("features").value("encoding", std::vector<ColumnEncoding>());
   dataset.graph_hash = meta_.at("graph_hash");
   dataset.content_hash = meta_.at("content_hash");
   return dataset;

@@ -108,6 +108,8 @@ class StoreWriter {
   void write_graph_ids(std::span<const uint32_t> graph_ids);
   void write_ids(const NodeIds& ids);
   void write_class_names(const std::vector<std::string>& names);
+  // Of the feature columns; with what made them of a table, where that was more than reading numbers.
+  void write_feature_names(std::vector<std::string> names, std::vector<ColumnEncoding> encoding = {});
   template <class T>
   void write_array(const std::string& name, std::span<const T> values, uint64_t columns = 0) {
     ArrayWriter writer = begin_array<T>(name, columns);
@@ -137,6 +139,8 @@ class StoreWriter {
   OutputFile::Storing storing_;
   std::map<std::string, nlohmann::json> arrays_;
   FeatureMatrix::Kind feature_kind_ = FeatureMatrix::Kind::kIdentity;
+  std::vector<std::string> feature_names_;
+  std::vector<ColumnEncoding> encoding_;
   nlohmann::json meta_, extra_ = nlohmann::json::object();
 };
 

@@ -18,10 +18,32 @@ bool means_none(std::string_view text) { return text.empty() || lower_case(text)
 
 bool means_no_number(std::string_view text) {
   const std::string lower = lower_case(text);
-  return means_none(text) || lower == "na" || lower == "n/a" || lower == "null" || lower == "none";
+  return means_none(text) || lower == "na" || lower == "n/a" || lower == "<na>" || lower == "null" || lower == "none";
 }
 
-std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::vector<std::string>& names) const {
+// By the names that an earlier store has.
+std::vector<int32_t> ClassTable::number_as_known(const std::string& where, const KnownClasses& known) const {
+  std::vector<int32_t> classes(texts_.size(), -1);
+  std::vector<std::string> others;
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    const auto found = std::find(known.names.begin(), known.names.end(), texts_[i]);
+    if (found != known.names.end())
+      classes[i] = static_cast<int32_t>(found - known.names.begin());
+    else if (!means_no_number(texts_[i]))
+      others.emplace_back(texts_[i]);
+  }
+  if (!others.empty())
+    throw Error(fmt::format("has classes that {} does not have: {}", known.store, list_some(others)), where,
+                "leave these labels empty");
+  return classes;
+}
+
+std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::vector<std::string>& names,
+                                                const KnownClasses* known) const {
+  if (known != nullptr && !known->names.empty()) {
+    names = known->names;
+    return number_as_known(where, *known);
+  }
   std::vector<int32_t> classes(texts_.size(), -1);
   bool numeric = true;
   for (NodeId i = 0; i < texts_.size() && numeric; ++i) {
@@ -31,6 +53,11 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     if (numeric && *value >= 0)
       classes[i] = static_cast<int32_t>(check_class_count(static_cast<int64_t>(*value), where)) - 1;
   }
+  const bool more = known != nullptr && std::any_of(classes.begin(), classes.end(), [&](int32_t label) {
+                      return label >= static_cast<int32_t>(known->count);
+                    });
+  if (known != nullptr && (!numeric || more))
+    throw Error(fmt::format("its classes are not the numbers 0 to {} of {}", known->count - 1, known->store), where);
   if (numeric) return classes;
 
   std::vector<NodeId> sorted;

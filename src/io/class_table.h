@@ -15,6 +15,13 @@ namespace cgcn {
 // What R, SQL and Python write for a missing number: empty, nan, NA, N/A, null, None. Among names it may be one.
 bool means_no_number(std::string_view text);
 
+// Classes of an earlier store, whose numbers are to be kept.
+struct KnownClasses {
+  std::vector<std::string> names;  // empty: they are known by number
+  uint32_t count = 0;
+  std::string store;  // what it is called, for messages
+};
+
 // Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
 // (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
 // among numbers all that means_no_number() knows.
@@ -35,14 +42,16 @@ class ClassTable {
   struct Result {
     Labels labels;
     std::vector<std::string> names;  // empty where classes are numbers
+    std::vector<bool> listed = {};   // several classes per node: which nodes the source names; empty: all
   };
-  // final(node) gives the place in 0 … n-1. `where` names the source in messages.
+  // final(node) gives the place in 0 … n-1. `where` names the source in messages. known: null, or the classes that
+  // there can be.
   template <class Final>
-  Result settle(NodeId num_nodes, const std::string& where, Final&& final) const {
+  Result settle(NodeId num_nodes, const std::string& where, Final&& final, const KnownClasses* known = nullptr) const {
     std::vector<std::string> names;
-    const std::vector<int32_t> class_of_text = number_classes(where, names);
+    const std::vector<int32_t> class_of_text = number_classes(where, names, known);
     std::vector<int32_t> classes(num_nodes, -1);
-    uint32_t count = static_cast<uint32_t>(names.size());
+    uint32_t count = known != nullptr ? known->count : static_cast<uint32_t>(names.size());
     for (const auto& [node, text] : entries_) {
       const int32_t label = class_of_text[text];
       classes[final(node)] = label;
@@ -53,7 +62,9 @@ class ClassTable {
   }
 
  private:
-  std::vector<int32_t> number_classes(const std::string& where, std::vector<std::string>& names) const;
+  std::vector<int32_t> number_classes(const std::string& where, std::vector<std::string>& names,
+                                      const KnownClasses* known) const;
+  std::vector<int32_t> number_as_known(const std::string& where, const KnownClasses& known) const;
   struct Entry {
     NodeId node, text;
   };

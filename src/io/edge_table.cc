@@ -32,7 +32,7 @@ bool read_header(const std::vector<std::string>& names, EdgeTableShape& shape) {
     if (is_weight_name(names[i])) shape.weight = i;
   for (size_t i = 0; i < names.size(); ++i)
     if (i != shape.from && i != shape.to && i != shape.weight)
-      shape.ignored += (shape.ignored.empty() ? "" : ", ") + names[i];
+      shape.ignored += (shape.ignored.empty() ? "" : ", ") + (names[i].empty() ? "the index" : names[i]);
   return true;
 }
 
@@ -71,15 +71,14 @@ float read_weight(std::string_view text, const LineReader& lines) {
   return weight;
 }
 
-}  // namespace
-
-EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
+// first: the fields of the first line.
+EdgeTableShape find_edge_columns(const fs::path& path, HeaderLine header, std::vector<std::string>& first) {
   LineReader lines(path);
   std::string_view line;
   EdgeTableShape shape;
   if (!lines.next_content(line)) return shape;  // a graph without edges
   FieldSplitter splitter(line);
-  std::vector<std::string> first, lower;
+  std::vector<std::string> lower;
   for (const std::string_view field : splitter.split(line, lines)) {
     first.emplace_back(field);
     lower.push_back(lower_case(field));
@@ -89,9 +88,18 @@ EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
   if (shape.columns < 2)
     lines.fail("an edge needs two node ids", "separate them with commas, semicolons, tabs or blanks");
   const bool known = header != HeaderLine::kNo && read_header(lower, shape);
-  if (!simdjson::validate_utf8(shape.ignored)) lines.fail("a column's name is not UTF-8 text", "save it as UTF-8");
   shape.header = known || header == HeaderLine::kYes;
   if (known) return shape;
+  if (header != HeaderLine::kNo && first[0].empty() && shape.columns > 2) {  // pandas' index, and names of any kind
+    shape.header = true;
+    shape.from = 1;
+    shape.to = 2;
+    if (shape.columns == 4 && is_weight_name(lower[3])) shape.weight = 3;
+    if (shape.columns > (shape.weight == 3 ? 4u : 3u))
+      lines.fail(fmt::format("has {} columns beside an index", shape.columns - 1),
+                 "name the columns of the edge list source, target and, if there is one, weight");
+    return shape;
+  }
   if (shape.columns > 3)
     lines.fail(fmt::format("has {} columns", shape.columns),
                "begin the file with a header line that names the columns source, target and, if there is one, weight");
@@ -101,8 +109,6 @@ EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
   const auto is_weight = [](const std::string& field) { return parse_number(field).has_value() || field == "{}"; };
   if (shape.header && !is_weight_name(lower[2])) {  // a time, a rating …: only what is called a weight is one
     shape.ignored = first[2];
-    if (!simdjson::validate_utf8(shape.ignored))
-      throw Error("a column's name is not UTF-8 text", place, "save it as UTF-8");
     return shape;
   }
   const std::string& example = shape.header && second.size() == 3 ? second[2] : first[2];
@@ -111,6 +117,29 @@ EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
                 "begin the file with a header line that names the columns source and target");
   if (example != "{}") shape.weight = 2;
   return shape;
+}
+
+}  // namespace
+
+EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
+  std::vector<std::string> first;
+  EdgeTableShape shape = find_edge_columns(path, header, first);
+  if (!shape.header) return shape;
+  shape.from_name = first[shape.from];
+  shape.to_name = first[shape.to];
+  if (shape.weight != EdgeTableShape::kNone) shape.weight_name = first[shape.weight];
+  for (const std::string* name : {&shape.from_name, &shape.to_name, &shape.weight_name, &shape.ignored})
+    if (!simdjson::validate_utf8(*name))
+      throw Error("a column's name is not UTF-8 text", path.string(), "save it as UTF-8");
+  return shape;
+}
+
+std::string describe_columns(const EdgeTableShape& shape) {
+  if (!shape.header) return shape.weight == EdgeTableShape::kNone ? "two columns of node ids" : "ids, ids and weights";
+  std::string text = fmt::format("edges from column {} to {}", show(shape.from_name), show(shape.to_name));
+  if (!shape.weight_name.empty()) text += fmt::format(", weights from {}", show(shape.weight_name));
+  if (!shape.ignored.empty()) text += "; not read: " + shape.ignored;
+  return text;
 }
 
 bool first_edge_stands_alone(const EdgeList& edges) {
@@ -130,30 +159,61 @@ bool first_edge_stands_alone(const EdgeList& edges) {
   return alone;
 }
 
-EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index) {
+namespace {
+
+// Calls use(from, to, weight) for every edge whose ends the index knows.
+template <class Use>
+void for_each_edge(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index, Use&& use) {
   LineReader lines(path);
   const bool weighted = shape.weight != EdgeTableShape::kNone;
-  EdgeList edges(weighted);
   std::string_view line;
-  if (!lines.next_content(line)) return edges;
+  if (!lines.next_content(line)) return;
   FieldSplitter splitter(line);
-  if (shape.header && !lines.next_content(line)) return edges;
+  if (shape.header && !lines.next_content(line)) return;
   const bool simple = shape.columns == 2 && shape.from == 0;
   do {
     uint64_t from = 0, to = 0;
     size_t first_length = 0;
     if (simple && read_two_integers(line, splitter.separator(), from, to, first_length)) {
       const NodeId u = index.put_digits(from, line.substr(0, first_length), lines);
-      edges.add(u, index.put_digits(to, line.substr(first_length + 1), lines));
+      const NodeId v = index.put_digits(to, line.substr(first_length + 1), lines);
+      if (u != kNoNode && v != kNoNode) use(u, v, 1.0f);
       continue;
     }
     const auto& fields = splitter.split(line, lines);
     if (fields.size() != shape.columns)
       lines.fail(fmt::format("{} columns where {} are expected", fields.size(), shape.columns));
     const NodeId u = index.put(fields[shape.from], lines), v = index.put(fields[shape.to], lines);
-    edges.add(u, v, weighted ? read_weight(fields[shape.weight], lines) : 1);
+    const float weight = weighted ? read_weight(fields[shape.weight], lines) : 1;
+    if (u != kNoNode && v != kNoNode) use(u, v, weight);
   } while (lines.next_content(line));
+  index.refuse_unknown(path);
+}
+
+}  // namespace
+
+EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index) {
+  const bool weighted = shape.weight != EdgeTableShape::kNone;
+  EdgeList edges(weighted);
+  if (weighted)
+    for_each_edge(path, shape, index, [&](NodeId u, NodeId v, float weight) { edges.add(u, v, weight); });
+  else
+    for_each_edge(path, shape, index, [&](NodeId u, NodeId v, float) { edges.add(u, v); });
   return edges;
+}
+
+NodeIndex read_edge_ids(const fs::path& path, const EdgeTableShape& shape) {
+  const auto read = [&](bool fast) {
+    NodeIndex index = NodeIndex::open(fast);
+    for_each_edge(path, shape, index, [](NodeId, NodeId, float) {});
+    index.close(path);
+    return index;
+  };
+  try {
+    return read(/*fast=*/true);
+  } catch (const NodeIndex::NotFast&) {
+    return read(/*fast=*/false);
+  }
 }
 
 }  // namespace cgcn

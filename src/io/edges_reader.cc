@@ -1,8 +1,8 @@
 // “edges”: an edge list as text, with features, labels and split beside it as text or .npy.
 //   edges.csv (or .tsv, .txt, .edges; any name where the file itself is given)
 //   features.csv or features.npy         none: each node is its own feature
-//   labels.csv or labels.npy             a class a node, (id, class) pairs, or a column of 0/1 for each class
-//   split.npy, or lists of ids train.txt, val.txt and test.txt
+//   labels.csv or labels.npy             a class per node, (id, class) pairs, or a column of 0/1 for each class
+//   split.csv or split.npy, or lists of ids train.txt, val.txt and test.txt
 //
 // Ids are row numbers of the features (or labels) where those do not name their nodes; otherwise they are names, kept
 // in the store. Text may be gzip-compressed.
@@ -10,9 +10,12 @@
 #include <array>
 
 #include "common/log.h"
-#include "io/csv_tables.h"
+#include "common/progress.h"
 #include "io/edge_table.h"
+#include "io/feature_table.h"
 #include "io/import_steps.h"
+#include "io/label_table.h"
+#include "io/split_table.h"
 
 namespace cgcn {
 namespace {
@@ -34,24 +37,26 @@ fs::path find_edges(const fs::path& folder) {
 struct TextFiles {
   fs::path edges, features, labels, split;
   std::array<fs::path, 3> parts;
+  bool is_folder = false;
 };
 
 TextFiles find_text_files(const fs::path& source, const ImportOptions& options) {
   std::error_code error;
-  const bool is_folder = fs::is_directory(source, error);
-  const fs::path folder = is_folder ? source : source.parent_path();
-  const auto find = [&](const std::string& named, std::initializer_list<const char*> bases) {
-    if (!named.empty()) return fs::path(named);
-    fs::path found = find_text(folder, bases, {".npy"});
-    return found.empty() ? find_text(folder, bases) : found;
-  };
   TextFiles files;
-  files.edges = is_folder ? find_edges(folder) : source;
+  files.is_folder = fs::is_directory(source, error);
+  const fs::path folder = files.is_folder ? source : source.parent_path();
+  files.edges = files.is_folder ? find_edges(folder) : source;
   if (files.edges.empty()) throw Error("holds no edges.csv, edges.tsv or edges.txt", folder.string());
+  const auto find = [&](const std::string& named, std::initializer_list<const char*> bases) {
+    return named_or_found(named, [&] {
+      fs::path found = find_text(folder, bases, {".npy"});
+      return found.empty() ? find_text(folder, bases) : found;
+    });
+  };
   files.features = find(options.features, {"features", "feats", "x"});
   files.labels = find(options.labels, {"labels", "label", "y"});
-  files.split = options.split_file.empty() ? find_file(folder, {"split.npy"}) : fs::path(options.split_file);
-  if (!files.split.empty()) return files;
+  files.split = find(options.split_file, {"split"});
+  if (!files.split.empty() || options.split_file == "none") return files;
   files.parts = {find_text(folder, {"train", "train_idx"}),
                  find_text(folder, {"val", "valid", "validation", "val_idx", "valid_idx"}),
                  find_text(folder, {"test", "test_idx"})};
@@ -60,13 +65,26 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
 
 bool is_npy(const fs::path& path) { return path.extension() == ".npy"; }
 
+// The first ids of some nodes, for a message.
+std::string list_ids(const NodeIds& ids, const std::vector<NodeId>& nodes) {
+  std::vector<std::string> some;
+  for (size_t i = 0; i < std::min<size_t>(5, nodes.size()); ++i) some.push_back(ids.text(nodes[i]));
+  return fmt::format("{}{}", fmt::join(some, ", "), nodes.size() > some.size() ? " …" : "");
+}
+
 class TextImport {
  public:
   TextImport(const TextFiles& files, const ImportOptions& options, StoreWriter& store, ImportReport& report)
-      : files_(files), options_(options), store_(store), report_(report) {
-    if (!files.features.empty() && !is_npy(files.features)) feature_shape_ = look_at_features(files.features);
-    if (!files.labels.empty() && !is_npy(files.labels)) label_shape_ = look_at_labels(files.labels);
-    edge_shape_ = look_at_edges(files.edges, options.header);
+      : files_(files),
+        options_(options),
+        store_(store),
+        report_(report),
+        edge_shape_(look_at_edges(files.edges, options.header)),
+        edge_ids_(files.edges.filename().string(), {edge_shape_.from_name, edge_shape_.to_name},
+                  [this] { return read_edge_ids(files_.edges, edge_shape_); }) {
+    if (!options.like.empty()) like_ = open_dataset(options.like);
+    tell_file(files.edges, "source", describe_columns(edge_shape_));
+    look_at_tables();
   }
 
   void run() {
@@ -81,42 +99,86 @@ class TextImport {
     SettledEdges settled(*edges_, &*index_);
     const bool no_edges = edges_->size() == 0;
     const std::vector<bool> touched = import_graph(n, settled, options_, store_, report_);
-    if (no_edges)
-      log::warn("{}: holds no edge", files_.edges.string());
-    else
-      compare_ids(touched);
-    if (!edge_shape_.ignored.empty()) report_.lines.push_back("columns not read: " + edge_shape_.ignored);
+    if (no_edges) log::warn("{}: holds no edge", files_.edges.string());
     if (files_.features.empty()) import_identity_features(n, store_, report_);
     if (is_npy(files_.features)) import_features(Array::open_npy(files_.features), n, store_);
     const ClassTable::Result classes = settle_labels(n);
     store_.write_class_names(classes.names);
-    import_labels_and_split(classes.labels, read_parts(n), n, options_, store_, report_);
-    store_.write_ids(index_->take_ids());
+    std::vector<uint8_t> split = read_parts(n);
+    if (!options_.id_column.empty() && !edge_ids_.option_used)
+      throw Error(fmt::format("no table has a column {}", show(options_.id_column)), "--id-column");
+    if (label_table_ && label_table_->has_ids() && !no_edges) require_shared_ids(touched);
+    split = import_labels_and_split(classes.labels, std::move(split), n, options_, store_, report_, classes.listed);
+    if (features_) features_->finish(split, store_, report_);
+    const NodeIds ids = index_->take_ids();
+    if (!no_edges) compare_ids(touched, ids);
+    count_labelled(classes);
+    store_.write_ids(ids);
   }
 
  private:
+  // The columns of features and labels, told in the order of the files.
+  void look_at_tables() {
+    const auto header = [&](HeaderLine own) { return own == HeaderLine::kAuto ? options_.header : own; };
+    if (is_npy(files_.features)) {
+      tell_file(files_.features, options_.features, "an array, row i is node i");
+    } else if (!files_.features.empty()) {
+      const TableHead head = look_at_table(files_.features, header(options_.features_header), TableKind::kFeatures);
+      features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_, encoding_like());
+      tell_file(files_.features, options_.features, features_->describe());
+    }
+    if (is_npy(files_.labels)) {
+      tell_file(files_.labels, options_.labels, "an array, row i is node i");
+    } else if (!files_.labels.empty()) {
+      label_head_ = look_at_table(files_.labels, header(options_.labels_header), TableKind::kClasses);
+      label_columns_ = choose_label_columns(label_head_, options_.id_column, options_.label_column, edge_ids_);
+      tell_file(files_.labels, options_.labels, label_columns_.describe(label_head_));
+    }
+  }
+
+  // named: how the user named it; empty: it was found.
+  void tell_file(const fs::path& file, const std::string& named, const std::string& what) {
+    const char* option = file == files_.features ? "--features" : file == files_.labels ? "--labels" : "--split-file";
+    std::string found;
+    if (named.empty() && !files_.is_folder)
+      found = fmt::format(" (found beside {}; {} none leaves it out)", files_.edges.filename().string(), option);
+    report_.lines.push_back(fmt::format("{}{}: {}", file.filename().string(), found, what));
+  }
+
+  std::vector<ColumnEncoding> encoding_like() const {
+    if (options_.like.empty()) return {};
+    if (!like_.encoding.empty()) return like_.encoding;
+    if (like_.feature_names.empty())
+      throw Error("the columns of its features have no names", options_.like,
+                  "import it from a features file with a header line");
+    std::vector<ColumnEncoding> columns;
+    for (const std::string& name : like_.feature_names) columns.emplace_back().name = name;
+    return columns;
+  }
+
   // Whatever lists all nodes says how many there are; edges alone know only the nodes that they touch.
   void read_nodes_and_edges(bool fast) {
     edges_.reset();
     label_table_.reset();
-    if (feature_shape_) {
+    if (features_) {
       NodeIndex listed = NodeIndex::listed();
-      const NodeId n = import_feature_table(files_.features, *feature_shape_, &listed, store_);
+      const NodeId n = features_->read(&listed, store_);
       listed.close(files_.features);
-      index_ = feature_shape_->ids ? std::move(listed) : NodeIndex::rows(n, files_.features);
+      index_ = features_->has_ids() ? std::move(listed) : NodeIndex::rows(n, files_.features);
     } else if (is_npy(files_.features)) {
       index_ = rows_of(files_.features);
     } else if (is_npy(files_.labels)) {
       index_ = rows_of(files_.labels);
-    } else if (label_shape_ && !label_shape_->ids) {
-      label_table_.emplace(files_.labels, *label_shape_, nullptr);
+    } else if (has_label_table() && !label_columns_.ids.exists()) {
+      label_table_.emplace(label_head_, label_columns_, nullptr);
       index_ = NodeIndex::rows(check_node_count(label_table_->rows(), files_.labels.string()), files_.labels);
     } else {
       index_ = NodeIndex::open(fast);
     }
-    if (label_shape_ && !label_table_) label_table_.emplace(files_.labels, *label_shape_, &*index_);
+    if (has_label_table() && !label_table_) label_table_.emplace(label_head_, label_columns_, &*index_);
     edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_));
   }
+  bool has_label_table() const { return !files_.labels.empty() && !is_npy(files_.labels); }
 
   void say_how_the_first_line_was_read() const {
     const std::string& line = edge_shape_.doubtful;
@@ -130,30 +192,53 @@ class TextImport {
           files_.edges.string(), show(line));
   }
 
-  // Ids that only one of the two files has may be meant so (isolated nodes, unlabelled ones), or be a mistake.
-  void compare_ids(const std::vector<bool>& touched) {
-    const auto nodes = static_cast<NodeId>(touched.size());
-    const auto with_edges = static_cast<uint64_t>(std::count(touched.begin(), touched.end(), true));
-    if (!label_shape_ || !label_shape_->ids) {
-      report_.add_line(nodes - with_edges, "node has", "nodes have", "no edge");
-      return;
-    }
-    const std::vector<NodeId> labelled = label_table_->nodes(*index_);
-    const auto both =
-        static_cast<uint64_t>(std::count_if(labelled.begin(), labelled.end(), [&](NodeId v) { return touched[v]; }));
-    if (both == 0)
-      throw Error(fmt::format("none of its {} ids is among the edges, such as {}", labelled.size(),
+  // Labels of none of the nodes that have edges are another graph's.
+  void require_shared_ids(const std::vector<bool>& touched) const {
+    const std::vector<NodeId> listed = label_table_->nodes(*index_);
+    if (std::none_of(listed.begin(), listed.end(), [&](NodeId v) { return touched[v]; }))
+      throw Error(fmt::format("none of its {} ids is among the edges, such as {}", listed.size(),
                               show(label_table_->first_id())),
                   files_.labels.string(),
                   fmt::format("the ids of {}, such as {}", files_.edges.filename().string(), show(first_edge_id())));
-    if (!touched[labelled[0]] && label_table_->first_line_is_doubtful())
+    if (!touched[listed[0]] && label_table_->first_line_is_doubtful())
       log::warn(
           "{}: the first line was read as a label of node {}, which has no edge; if it names the columns, call "
           "them id and label",
           files_.labels.string(), show(label_table_->first_id()));
-    report_.add_line(labelled.size() - both, "labelled node has", "labelled nodes have", "no edge");
-    report_.add_line(with_edges - both, "node with edges is", "nodes with edges are",
-                     "not in " + files_.labels.filename().string());
+  }
+
+  // Ids that only some of the files have may be meant so (isolated nodes, unlabelled ones), or be a mistake.
+  void compare_ids(const std::vector<bool>& touched, const NodeIds& ids) {
+    std::vector<bool> listed(touched.size(), true);
+    const std::string labels = files_.labels.filename().string();
+    if (label_table_ && label_table_->has_ids()) {
+      listed.assign(touched.size(), false);
+      for (const NodeId v : label_table_->nodes(*index_)) listed[v] = true;
+    }
+    std::vector<NodeId> no_edge, no_label;
+    for (NodeId v = 0; v < touched.size(); ++v) {
+      if (!touched[v]) no_edge.push_back(v);
+      if (!listed[v]) no_label.push_back(v);
+    }
+    std::string text;
+    const auto add = [&](const std::vector<NodeId>& nodes, const std::string& one, const std::string& many) {
+      if (nodes.empty()) return;
+      text += fmt::format("{}{} {}: {}", text.empty() ? "" : "; ", format_count(nodes.size()),
+                          nodes.size() == 1 ? one : many, list_ids(ids, nodes));
+    };
+    add(no_edge, "node has no edge", "nodes have no edge");
+    add(no_label, "node is not in " + labels, "nodes are not in " + labels);
+    if (!text.empty()) report_.lines.push_back(text);
+  }
+
+  void count_labelled(const ClassTable::Result& classes) {
+    if (!classes.labels.present() || classes.labels.multi_label()) return;
+    const auto known = classes.labels.classes();
+    const auto labelled =
+        static_cast<uint64_t>(std::count_if(known.begin(), known.end(), [](int32_t c) { return c >= 0; }));
+    if (labelled < known.size())
+      report_.lines.push_back(
+          fmt::format("{} of {} nodes have a label", format_count(labelled), format_count(known.size())));
   }
 
   std::string first_edge_id() const {
@@ -168,13 +253,23 @@ class TextImport {
   }
 
   ClassTable::Result settle_labels(NodeId n) const {
-    if (label_table_) return label_table_->settle(n, *index_);
+    const KnownClasses known{like_.class_names, like_.labels.num_classes(), options_.like};
+    if (label_table_) return label_table_->settle(n, *index_, like_.labels.present() ? &known : nullptr);
     if (is_npy(files_.labels)) return {read_labels(Array::open_npy(files_.labels), n), {}};
     return {};
   }
 
   std::vector<uint8_t> read_parts(NodeId n) {
-    if (!files_.split.empty()) return read_split(Array::open_npy(files_.split), n);
+    if (is_npy(files_.split)) {
+      tell_file(files_.split, options_.split_file, "an array of roles, row i is node i");
+      return read_split(Array::open_npy(files_.split), n);
+    }
+    if (!files_.split.empty()) {
+      std::string sentence;
+      std::vector<uint8_t> split = read_split_table(files_.split, options_, edge_ids_, *index_, sentence);
+      tell_file(files_.split, options_.split_file, sentence);
+      return split;
+    }
     if (files_.parts[0].empty()) return {};
     std::vector<uint8_t> split(n, static_cast<uint8_t>(Role::kNone));
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
@@ -183,10 +278,13 @@ class TextImport {
       LineReader lines(part);
       std::string_view line;
       while (lines.next_content(line)) {
-        if (lines.line_number() == 1 && names_a_node_column(line)) continue;
+        if (lines.line_number() == 1 && (is_node_name(line) || ends_in_id(line))) continue;
         const std::string_view id = FieldSplitter(line).split(line, lines)[0];
-        assign_role(index_->final(index_->put(id, lines)), role, lines.where(), split);
+        const NodeId node = index_->put(id, lines);
+        if (node != kNoNode) assign_role(index_->final(node), role, lines.where(), split);
       }
+      index_->refuse_unknown(part);
+      tell_file(part, options_.split_file, "a list of node ids");
     }
     return split;
   }
@@ -195,8 +293,12 @@ class TextImport {
   const ImportOptions& options_;
   StoreWriter& store_;
   ImportReport& report_;
-  std::optional<TableShape> feature_shape_, label_shape_;
   EdgeTableShape edge_shape_;
+  EdgeIds edge_ids_;
+  Dataset like_;  // --like; empty where it is not given
+  std::optional<FeatureTable> features_;
+  TableHead label_head_;
+  LabelColumns label_columns_;
   std::optional<NodeIndex> index_;
   std::optional<LabelTable> label_table_;
   std::optional<EdgeList> edges_;
@@ -219,6 +321,7 @@ class EdgesReader final : public Reader {
       if (ending == known) return fs::is_regular_file(source, error);
     return false;
   }
+  bool reads_tables() const override { return true; }
   void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
             ImportReport& report) const override {
     const TextFiles files = find_text_files(source, options);

@@ -261,21 +261,30 @@ std::array<double, 3> parse_split_shares(const std::string& text) {
   return shares;
 }
 
-void import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
-                             const ImportOptions& options, StoreWriter& store, ImportReport& report) {
+std::vector<uint8_t> import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
+                                             const ImportOptions& options, StoreWriter& store, ImportReport& report,
+                                             const std::vector<bool>& listed) {
   store.write_labels(labels);
   if (!options.split.empty()) {
     report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,
                                        split.empty() ? "" : " in place of the source's own"));
-    return store.write_split(random_split(labels, num_nodes, parse_split_shares(options.split), options.seed));
+    const SharedArray<uint8_t> drawn =
+        random_split(labels, num_nodes, parse_split_shares(options.split), options.seed, listed);
+    store.write_split(drawn);
+    return {drawn.begin(), drawn.end()};
   }
   if (split.empty()) report.lines.emplace_back("no split in the source (--split 60/20/20 draws one)");
   uint64_t unlabelled = 0;
-  if (labels.present() && !labels.multi_label())
-    for (NodeId v = 0; v < split.size(); ++v)
-      unlabelled += split[v] != static_cast<uint8_t>(Role::kNone) && labels.class_of(v) < 0 ? 1 : 0;
-  report.add_line(unlabelled, "node of the split has", "nodes of the split have", "no label");
+  constexpr auto kNoRole = static_cast<uint8_t>(Role::kNone);
+  for (NodeId v = 0; labels.present() && v < split.size(); ++v) {
+    if (split[v] == kNoRole || (labels.multi_label() ? listed.empty() || listed[v] : labels.class_of(v) >= 0)) continue;
+    ++unlabelled;
+    if (labels.multi_label()) split[v] = kNoRole;  // “no class at all” is a label there, and nobody gave it
+  }
+  report.add_line(unlabelled, "node of the split has", "nodes of the split have",
+                  labels.multi_label() ? "no label, and no role therefore" : "no label");
   store.write_split(split);
+  return split;
 }
 
 void refuse_file_options(const ImportOptions& options, const std::string& format, bool split_too) {

@@ -73,9 +73,17 @@ void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split);
 void assign_role(int64_t node, Role role, const std::string& where, std::vector<uint8_t>& split);
 
 std::array<double, 3> parse_split_shares(const std::string& text);  // throws std::invalid_argument
-// Labels and split last, together, since --split draws from the labelled nodes. `split` is the source's own, or empty.
-void import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
-                             const ImportOptions& options, StoreWriter& store, ImportReport& report);
+// Labels and split last, together, since --split draws from the labelled nodes. `split` is the source's own, or empty;
+// listed as for random_split(). Returns the roles that were written; empty where there are none.
+std::vector<uint8_t> import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
+                                             const ImportOptions& options, StoreWriter& store, ImportReport& report,
+                                             const std::vector<bool>& listed = {});
+
+// The file that an option names, or else the one that was found; nothing where the option is "none".
+template <class Find>
+fs::path named_or_found(const std::string& named, Find&& find) {
+  return named == "none" ? fs::path() : named.empty() ? find() : fs::path(named);
+}
 
 // For formats whose files have fixed names: --features, --labels (and --split-file) are an Error.
 void refuse_file_options(const ImportOptions& options, const std::string& format, bool split_too = true);

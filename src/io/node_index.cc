@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/progress.h"
 #include "io/fields.h"
 
 namespace cgcn {
@@ -11,9 +12,9 @@ namespace {
 constexpr uint64_t kFastLimit = uint64_t{1} << 27;
 
 std::string name_the_nodes_in(const fs::path& file) {
-  if (file.extension() == ".npy")
-    return fmt::format("give {} as CSV, with the ids as first column", file.stem().string());
-  return fmt::format("name the nodes in {} too: a header line with 'id' as its first column", file.filename().string());
+  if (file.extension() == ".npy") return fmt::format("give {} as CSV, with a column of ids", file.stem().string());
+  return fmt::format("name the nodes in {} too: a column of ids, and a header line that calls it 'id'",
+                     file.filename().string());
 }
 
 }  // namespace
@@ -40,11 +41,7 @@ NodeId NodeIndex::put(std::string_view id, const LineReader& at) {
   if (value && *value < 0) at.fail(fmt::format("negative node id {}", *value));
   if (kind_ == Kind::kRows) {
     if (!value) at.fail(fmt::format("node id {} is not a whole number", show(id)), name_the_nodes_in(counted_in_));
-    if (static_cast<uint64_t>(*value) >= size_)
-      at.fail(fmt::format("node id {} is out of range: {} gives {} nodes, 0 to {}", *value,
-                          counted_in_.filename().string(), size_, int64_t{size_} - 1),
-              "where ids are not row numbers, " + name_the_nodes_in(counted_in_));
-    return static_cast<NodeId>(*value);
+    return static_cast<uint64_t>(*value) >= size_ ? note_unknown(id, at) : static_cast<NodeId>(*value);
   }
   if (fast_limit_ > 0 && !closed_) {
     if (!value || static_cast<uint64_t>(*value) >= fast_limit_) throw NotFast{};
@@ -52,10 +49,39 @@ NodeId NodeIndex::put(std::string_view id, const LineReader& at) {
     return static_cast<NodeId>(*value);
   }
   const NodeId number = closed_ ? find(id, value) : put_in_table(id, value);
-  if (number == kNoNode)
-    at.fail(fmt::format("node {} is not in {}", show(id), counted_in_.filename().string()),
-            "give every node a row there");
-  return number;
+  return number == kNoNode ? note_unknown(id, at) : number;
+}
+
+NodeId NodeIndex::note_unknown(std::string_view id, const LineReader& at) {
+  constexpr NodeId kMost = 1'000'000;  // counted; a file with more is another graph's
+  if (unknown_.size() == 0) first_unknown_ = at.where();
+  if (unknown_.size() < kMost) unknown_.put(id);
+  return kNoNode;
+}
+
+void NodeIndex::refuse_unknown(const fs::path& file) {
+  if (unknown_.size() == 0) return;
+  std::vector<std::string> some;
+  for (NodeId i = 0; i < std::min<NodeId>(unknown_.size(), 5); ++i) some.push_back(show(unknown_[i]));
+  const std::string ids = fmt::format("{}", fmt::join(some, ", ")), counted = counted_in_.filename().string();
+  const bool one = unknown_.size() == 1;
+  const std::string listed = one ? "node " + ids
+                                 : fmt::format("{} node ids of {}, {}{},", format_count(unknown_.size()),
+                                               file.filename().string(), ids, unknown_.size() > 5 ? " …" : "");
+  if (kind_ == Kind::kRows)
+    throw Error(fmt::format("{} {} out of range: {} gives {} nodes, 0 to {}",
+                            one ? "node id " + std::string(unknown_[0]) : listed, one ? "is" : "are", counted, size_,
+                            int64_t{size_} - 1),
+                first_unknown_, "where ids are not row numbers, " + name_the_nodes_in(counted_in_));
+  throw Error(fmt::format("{} {} not in {}", listed, one ? "is" : "are", counted), first_unknown_,
+              "give every node a row there");
+}
+
+bool NodeIndex::knows(std::string_view id) const {
+  const std::optional<int64_t> value = parse_integer(id);
+  if (value && *value < 0) return false;
+  if (kind_ == Kind::kRows) return value && static_cast<uint64_t>(*value) < size_;
+  return find(id, value) != kNoNode;
 }
 
 NodeId NodeIndex::find(std::string_view id, std::optional<int64_t> value) const {

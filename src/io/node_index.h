@@ -29,8 +29,12 @@ class NodeIndex {
   static NodeIndex open(bool fast);
   static NodeIndex listed();
 
-  // The provisional number of an id; an Error at the reader's line where it is unknown, negative or out of range.
+  // The provisional number of an id; an Error at the reader's line where it is negative, or no number where ids are row
+  // numbers. kNoNode: there is no such node, which is noted for refuse_unknown().
   NodeId put(std::string_view id, const LineReader& at);
+  // Error that counts and lists the unknown ids of this file, where there were such.
+  void refuse_unknown(const fs::path& file);
+  bool knows(std::string_view id) const;  // after close()
   // The same for an id of digits that has been read already.
   NodeId put_digits(uint64_t id, std::string_view text, const LineReader& at) {
     if (id >= fast_limit_) [[unlikely]]
@@ -56,6 +60,7 @@ class NodeIndex {
     return ranks_[id / 64] + static_cast<NodeId>(__builtin_popcountll(below));
   }
   NodeId find(std::string_view id, std::optional<int64_t> value) const;
+  NodeId note_unknown(std::string_view id, const LineReader& at);
   NodeId put_in_table(std::string_view id, std::optional<int64_t> value);
   void settle_bits();
   void sort_integers();
@@ -70,6 +75,8 @@ class NodeIndex {
   IntegerTable integers_;
   TextTable texts_;
   std::vector<NodeId> order_;  // integers in the table: their place in ascending order
+  TextTable unknown_;          // ids that put() did not find in the file that is being read
+  std::string first_unknown_;  // where the first of them is
 };
 
 // Edges that were read, as the graph is to have them: with final numbers in place of provisional ones (index null: they

@@ -10,6 +10,7 @@
 #include "io/import_steps.h"
 #include "io/pickle.h"
 #include "io/sparse_matrix.h"
+#include "io/split_table.h"
 
 namespace cgcn {
 namespace {
@@ -81,10 +82,10 @@ class GnnBenchmarkReader final : public Reader {
       import_identity_features(n, store, report);
     import_class_names(file, store, report);
     const fs::path split =
-        !options.split_file.empty() ? fs::path(options.split_file) : find_array(path.parent_path(), {"split"});
-    import_labels_and_split(read_labels(file.array("labels"), n),
-                            split.empty() ? std::vector<uint8_t>() : read_split(open_array(split, store.staging()), n),
-                            n, options, store, report);
+        named_or_found(options.split_file, [&] { return find_array(path.parent_path(), {"split"}); });
+    std::vector<uint8_t> roles;
+    if (!split.empty()) roles = read_split_file(split, options, n, path, store.staging(), report);
+    import_labels_and_split(read_labels(file.array("labels"), n), std::move(roles), n, options, store, report);
   }
 };
 

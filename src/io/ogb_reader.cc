@@ -6,9 +6,10 @@
 #include <algorithm>
 
 #include "common/progress.h"
-#include "io/csv_tables.h"
 #include "io/edge_table.h"
+#include "io/feature_table.h"
 #include "io/import_steps.h"
+#include "io/label_table.h"
 
 namespace cgcn {
 namespace {
@@ -51,14 +52,6 @@ fs::path split_folder(const fs::path& raw) {
   return found.empty() ? fs::path() : found[0];
 }
 
-// Rows are nodes here, always: what looks like a column of ids is one like the others.
-TableShape without_ids(TableShape shape) {
-  if (shape.ids) ++shape.columns;
-  if (shape.ids && shape.header) shape.names.insert(shape.names.begin(), "");
-  shape.ids = false;
-  return shape;
-}
-
 std::vector<uint8_t> read_split_files(const fs::path& folder, NodeId n) {
   if (folder.empty()) return {};
   std::vector<uint8_t> split(n, static_cast<uint8_t>(Role::kNone));
@@ -86,19 +79,23 @@ class OgbReader final : public Reader {
     return "a folder of OGB's raw files: edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz, split";
   }
   bool recognises(const fs::path& source) const override { return !raw_folder(source).empty(); }
+  bool reads_tables() const override { return true; }
 
   void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
             ImportReport& report) const override {
+    options.refuse_table_options(name(), /*encoding_too=*/false);
     const fs::path raw = raw_folder(source);
     if (raw.empty()) throw Error("holds no edge.csv.gz and num-node-list.csv.gz", source.string());
     const fs::path counted_in = find_plain_or_gzip(raw / "num-node-list.csv");
     const NodeId n = check_node_count(read_count(counted_in), counted_in.string());
     // What lists every node comes first: only then is the declared number of nodes worth memory.
-    read_features(raw, n, store, report);
+    std::optional<FeatureTable> features = read_features(raw, n, options, store, report);
     const ClassTable::Result classes = read_classes(raw, n);
     read_edges(raw, NodeIndex::rows(n, counted_in), options, store, report);
     store.write_class_names(classes.names);
-    import_labels_and_split(classes.labels, read_split_files(split_folder(raw), n), n, options, store, report);
+    const std::vector<uint8_t> split =
+        import_labels_and_split(classes.labels, read_split_files(split_folder(raw), n), n, options, store, report);
+    if (features) features->finish(split, store, report);
     if (!find_plain_or_gzip(raw / "edge-feat.csv").empty()) report.lines.emplace_back("edge features are not read");
   }
 
@@ -123,17 +120,28 @@ class OgbReader final : public Reader {
     import_graph(index.size(), edges, options, store, report);
   }
 
-  static void read_features(const fs::path& raw, NodeId n, StoreWriter& store, ImportReport& report) {
+  static std::optional<FeatureTable> read_features(const fs::path& raw, NodeId n, const ImportOptions& options,
+                                                   StoreWriter& store, ImportReport& report) {
     const fs::path path = find_plain_or_gzip(raw / "node-feat.csv");
-    if (path.empty()) return import_identity_features(n, store, report);
-    const NodeId rows = import_feature_table(path, without_ids(look_at_features(path)), nullptr, store);
+    if (path.empty()) {
+      import_identity_features(n, store, report);
+      return std::nullopt;
+    }
+    // Rows are nodes here, always: what looks like a column of ids is one like the others.
+    std::optional<FeatureTable> table;
+    table.emplace(look_at_table(path, HeaderLine::kNo, TableKind::kFeatures), NodeColumn(), options);
+    const NodeId rows = table->read(nullptr, store);
     if (rows != n) throw Error(fmt::format("holds features of {} nodes, but the graph has {}", rows, n), path.string());
+    return table;
   }
 
   static ClassTable::Result read_classes(const fs::path& raw, NodeId n) {
     const fs::path path = find_plain_or_gzip(raw / "node-label.csv");
     if (path.empty()) return {};
-    return LabelTable(path, without_ids(look_at_labels(path)), nullptr).settle(n, NodeIndex::rows(n, path));
+    const TableHead head = look_at_table(path, HeaderLine::kNo, TableKind::kClasses);
+    LabelColumns columns;
+    for (size_t c = 0; c < head.width; ++c) columns.classes.push_back(c);
+    return LabelTable(head, columns, nullptr).settle(n, NodeIndex::rows(n, path));
   }
 };
 

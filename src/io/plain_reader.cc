@@ -7,6 +7,7 @@
 #include "io/array_edges.h"
 #include "io/import_steps.h"
 #include "io/sparse_matrix.h"
+#include "io/split_table.h"
 
 namespace cgcn {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 struct PlainFiles {
   fs::path edges, weights, features, labels, split, graph_ids, parts[3];
 };
-
-fs::path named_or_found(const std::string& named, const fs::path& folder, std::initializer_list<const char*> names) {
-  return named.empty() ? find_array(folder, names) : fs::path(named);
-}
 
 PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options) {
   std::error_code error;
@@ -27,11 +24,14 @@ PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options
   files.edges = is_folder ? find_array(folder, {"edge_index", "adj", "adjacency"}) : source;
   if (files.edges.empty()) throw Error("has no edge_index.npy", source.string());
   files.weights = find_array(folder, {"edge_weight", "edge_weights"});
-  files.features = named_or_found(options.features, folder, {"features", "feats", "x"});
-  files.labels = named_or_found(options.labels, folder, {"labels", "label", "y"});
-  files.split = named_or_found(options.split_file, folder, {"split"});
+  const auto find = [&](const std::string& named, std::initializer_list<const char*> names) {
+    return named_or_found(named, [&] { return find_array(folder, names); });
+  };
+  files.features = find(options.features, {"features", "feats", "x"});
+  files.labels = find(options.labels, {"labels", "label", "y"});
+  files.split = find(options.split_file, {"split"});
   files.graph_ids = find_array(folder, {"graph_id", "graph_ids"});
-  if (!files.split.empty()) return files;
+  if (!files.split.empty() || options.split_file == "none") return files;
   files.parts[0] = find_array(folder, {"train", "train_idx", "train_mask"});
   files.parts[1] = find_array(folder, {"valid", "validation", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"});
   files.parts[2] = find_array(folder, {"test", "test_idx", "test_mask"});
@@ -91,8 +91,9 @@ class PlainEdges {
   std::optional<Array> index_, weights_;
 };
 
-std::vector<uint8_t> read_plain_split(const PlainFiles& files, NodeId num_nodes, const fs::path& scratch) {
-  if (!files.split.empty()) return read_split(open_array(files.split, scratch), num_nodes);
+std::vector<uint8_t> read_plain_split(const PlainFiles& files, NodeId num_nodes, const ImportOptions& options,
+                                      const fs::path& scratch, ImportReport& report) {
+  if (!files.split.empty()) return read_split_file(files.split, options, num_nodes, files.edges, scratch, report);
   if (files.parts[0].empty()) return {};
   std::vector<uint8_t> split(num_nodes, static_cast<uint8_t>(Role::kNone));
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
@@ -149,8 +150,8 @@ class PlainReader final : public Reader {
     else
       import_identity_features(n, store, report);
     if (!files.graph_ids.empty()) import_graph_ids(open_array(files.graph_ids, scratch), n, store);
-    import_labels_and_split(labels ? read_labels(*labels, n) : Labels(), read_plain_split(files, n, scratch), n,
-                            options, store, report);
+    import_labels_and_split(labels ? read_labels(*labels, n) : Labels(),
+                            read_plain_split(files, n, options, scratch, report), n, options, store, report);
   }
 };
 

@@ -28,12 +28,57 @@ void ImportOptions::list_options(OptionList& list) {
         if (!text.empty()) parse_split_shares(text);
       });
   list.add("seed", &seed, "what --split is drawn with");
-  list.add("features", &features, "the file of features, where it is not the usual one beside the source")
+  list.add("features", &features, "features file; default: the usual names beside the source; none: no features")
       .value("FILE");
-  list.add("labels", &labels, "the file of labels, the same").value("FILE");
-  list.add("split-file", &split_file, "the file of the split, the same").value("FILE");
-  list.add_choice("header", &header, {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
-                  "whether an edge list of text begins with a line of column names; auto: as it looks");
+  list.add("labels", &labels, "labels file; default: the usual names beside the source; none: no labels").value("FILE");
+  list.add("split-file", &split_file, "train/validation/test split: CSV, text or .npy; none: no split").value("FILE");
+  list.begin_group("Tables of text");
+  const auto add_header = [&](const char* name, HeaderLine* target, const char* help) {
+    list.add_choice(name, target, {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
+                    help);
+  };
+  add_header("header", &header, "whether text files begin with a line of column names; auto: as each looks");
+  add_header("features-header", &features_header, "the same for the features file only; auto: as --header");
+  add_header("labels-header", &labels_header, "the same for the labels file only; auto: as --header");
+  list.add("id-column", &id_column,
+           "column that names the nodes in features, labels and split (names separated by commas, where they differ); "
+           "none: row i is node i")
+      .value("NAME");
+  list.add("label-column", &label_column, "column of the labels file that holds the class").value("NAME");
+  list.add("drop-columns", &drop_columns, "columns of the features file to leave out, separated by commas")
+      .value("NAMES");
+  list.add_choice(
+      "missing", &missing,
+      {{"refuse", MissingValues::kRefuse},
+       {"mean", MissingValues::kMean},
+       {"zero", MissingValues::kZero},
+       {"indicator", MissingValues::kIndicator}},
+      "missing values (empty, NA, NaN) in features: refuse; fill with the mean over training nodes, or with "
+      "zero; indicator: mean, and a 0/1 column that marks them");
+  list.add_choice("categorical", &categorical, {{"refuse", Categorical::kRefuse}, {"one-hot", Categorical::kOneHot}},
+                  "columns of text in features: refuse, or a 0/1 column for each value that training nodes have");
+  list.add("like", &like,
+           "encode features and number classes as this store does: for graphs that its models are used on")
+      .value("STORE");
+}
+
+void ImportOptions::refuse_table_options(const std::string& format, bool encoding_too) const {
+  const auto refuse = [&](bool given, const char* option) {
+    if (given)
+      throw Error(fmt::format("is for tables of text that are given by name; the {} format has none", format), option,
+                  "leave it out");
+  };
+  const bool text_split = !split_file.empty() && split_file != "none";
+  refuse(header != HeaderLine::kAuto && !text_split, "--header");
+  refuse(features_header != HeaderLine::kAuto, "--features-header");
+  refuse(labels_header != HeaderLine::kAuto, "--labels-header");
+  refuse(!id_column.empty() && !text_split, "--id-column");
+  refuse(!label_column.empty(), "--label-column");
+  refuse(!like.empty(), "--like");
+  if (!encoding_too) return;
+  refuse(!drop_columns.empty(), "--drop-columns");
+  refuse(missing != MissingValues::kRefuse, "--missing");
+  refuse(categorical != Categorical::kRefuse, "--categorical");
 }
 
 void ImportReport::add_line(uint64_t count, const std::string& one, const std::string& many, const std::string& rest) {
@@ -75,7 +120,10 @@ void open_npz_files(const fs::path& folder) {
 const Reader& choose_reader(const fs::path& source, const ImportOptions& options) {
   std::error_code error;
   for (const auto& reader : all_readers())
-    if (options.format == "auto" ? reader->recognises(source) : reader->name() == options.format) return *reader;
+    if (options.format == "auto" ? reader->recognises(source) : reader->name() == options.format) {
+      if (!reader->reads_tables()) options.refuse_table_options(reader->name());
+      return *reader;
+    }
   CGCN_CHECK(options.format == "auto", "format {} passed the option's check", options.format);
   if (!fs::exists(source, error)) throw Error("no such file or folder", source.string());
   open_npz_files(source);

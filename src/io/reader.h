@@ -12,6 +12,7 @@
 namespace cgcn {
 
 enum class HeaderLine { kAuto, kYes, kNo };
+enum class Categorical { kRefuse, kOneHot };
 
 struct ImportOptions {
   std::string format = "auto";
@@ -19,13 +20,22 @@ struct ImportOptions {
   bool keep_self_loops = false;
   std::string split;  // "60/20/20": drawn with the seed; empty: the format's own
   uint64_t seed = 1;
-  // Plain files, where their names are not the usual ones beside the source.
+  // Files whose names are not the usual ones beside the source; "none": not to be read.
   std::string features, labels, split_file;
-  HeaderLine header = HeaderLine::kAuto;  // whether an edge list begins with the names of its columns
+
+  // Tables of text.
+  HeaderLine header = HeaderLine::kAuto;  // whether they begin with the names of their columns
+  HeaderLine features_header = HeaderLine::kAuto, labels_header = HeaderLine::kAuto;  // kAuto: as header
+  std::string id_column, label_column, drop_columns;                                  // as tables name them
+  MissingValues missing = MissingValues::kRefuse;
+  Categorical categorical = Categorical::kRefuse;
+  std::string like;  // a store whose encoding of features and numbers of classes are taken over
 
   uint64_t memory = UINT64_MAX;  // for the whole process
 
   void list_options(OptionList& list);
+  // Error where an option about tables of text is given; encoding_too: also those that say how features are encoded.
+  void refuse_table_options(const std::string& format, bool encoding_too = true) const;
 };
 
 // What was read and mended, as lines such as “302 duplicate entries merged”.
@@ -44,6 +54,7 @@ class Reader {
   virtual std::string name() const = 0;         // for --format: "planetoid"
   virtual std::string description() const = 0;  // what it looks for, for the message when nothing fits
   virtual bool recognises(const fs::path& source) const = 0;
+  virtual bool reads_tables() const { return false; }  // whether the options about tables of text mean something
   // Streams the source into the writer (all but finish()). Throws Error that names file and place.
   virtual void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
                     ImportReport& report) const = 0;

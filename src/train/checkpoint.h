@@ -61,10 +61,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, 
 struct TrainedOn {
   std::string store, name, content_hash, partition_hash;
   std::vector<std::string> class_names;
-  bool identity = false;  // no features: the model has a vector for each of its nodes
+  bool identity = false;                        // no features: the model has a vector for each of its nodes
+  std::vector<std::string> feature_names = {};  // of its input columns; empty: they have none
+  std::vector<ColumnEncoding> encoding = {};    // what made them of a table
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TrainedOn, store, name, content_hash, partition_hash, class_names,
-                                                identity)
+                                                identity, feature_names, encoding)
 
 // A model as read from a file.
 struct SavedModel {

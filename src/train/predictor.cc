@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "common/error.h"
 #include "common/log.h"
@@ -23,12 +24,62 @@ void require_same_features(const SavedModel& saved, const Dataset& data) {
   if (identity && !same_graph)
     refuse(fmt::format("has no features, and the model was trained on {} of them", shape.input_columns),
            "import the graph with the same features");
-  if (data.features.columns() != shape.input_columns)
+  if (saved.scaling.columns.empty() && data.features.columns() != shape.input_columns)
     refuse(fmt::format("has {} feature columns where the model was trained on {}", data.features.columns(),
                        shape.input_columns));
   if (data.features.is_dense() == shape.sparse_input)
     refuse(fmt::format("has {} features where the model was trained on {} ones",
                        shape.sparse_input ? "dense" : "sparse", shape.sparse_input ? "sparse" : "dense"));
+}
+
+// Means that filled missing values, where this graph and the model's own have others.
+void warn_of_other_fills(const SavedModel& saved, const Dataset& data) {
+  std::vector<std::string> differing;
+  for (const ColumnEncoding& trained : saved.trained_on.encoding)
+    for (const ColumnEncoding& column : data.encoding)
+      if (column.name == trained.name && !column.one_hot && column.fill != trained.fill)
+        differing.push_back(column.name);
+  if (!differing.empty())
+    log::warn(
+        "{}: missing values of {} were filled with other numbers than where the model was trained; import it with "
+        "--like {}",
+        data.path.string(), list_some(differing), saved.trained_on.store);
+}
+
+// Which column of the graph each of the model's inputs is, by name; empty: all in their order.
+std::vector<uint32_t> match_columns(const SavedModel& saved, const Dataset& data) {
+  const std::vector<std::string>&trained = saved.trained_on.feature_names, &found = data.feature_names;
+  if (data.content_hash == saved.trained_on.content_hash || (trained.empty() && found.empty())) return {};
+  if (trained.empty() || found.empty()) {
+    log::warn("feature columns are matched by position: {} have no names",
+              trained.empty() ? "those of the model" : "those of " + data.path.string());
+    return {};
+  }
+  warn_of_other_fills(saved, data);
+  if (trained == found) return {};
+  std::unordered_map<std::string_view, uint32_t> place;
+  for (uint32_t c = 0; c < found.size(); ++c) place.emplace(found[c], c);
+  std::vector<uint32_t> columns;
+  std::vector<std::string> absent;
+  for (const std::string& name : trained) {
+    if (const auto at = place.find(name); at != place.end()) {
+      columns.push_back(at->second);
+      place.erase(at);
+    } else {
+      absent.push_back(name);
+    }
+  }
+  if (!absent.empty())
+    throw Error(fmt::format("has no feature column {}, which the model was trained on", list_some(absent)),
+                data.path.string(), fmt::format("import it with --like {}", saved.trained_on.store));
+  std::vector<std::string> unused;
+  for (const std::string& name : found)
+    if (place.contains(name)) unused.push_back(name);
+  if (unused.empty())
+    log::note("feature columns are in another order than where the model was trained: matched by name");
+  else
+    log::note("feature columns are matched by name; the model does not know {}", list_some(unused));
+  return columns;
 }
 
 // The store that was given, or the one that the model remembers.
@@ -48,6 +99,7 @@ Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOpt
       saved_(load_model(kept_checkpoint(run))),
       store_(open_store(saved_, store)),
       data_(store_.dataset()) {
+  saved_.scaling.columns = match_columns(saved_, data_);
   require_same_features(saved_, data_);
   std::error_code problem;
   if (data_.content_hash != saved_.trained_on.content_hash &&
@@ -79,7 +131,7 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options) {
   const std::vector<std::string>& trained = saved_.trained_on.class_names;
   if (!trained.empty() && !data_.class_names.empty() && trained != data_.class_names)
     throw Error("its classes have other names, or another order, than those the model was trained on",
-                data_.path.string(), "give it labels that are numbered as in " + saved_.trained_on.store);
+                data_.path.string(), "import it with --like " + saved_.trained_on.store);
   if (options.kind == EvaluationKind::kBlocks)
     return BlockEvaluator(store_, saved_.options, saved_.scaling, options.blocks, memory_).evaluate(*saved_.model);
   const PreparedFeatures& prepared = features();

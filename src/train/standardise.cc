@@ -56,22 +56,28 @@ ColumnScaling measure_columns(const Dataset& data) {
 }
 
 FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling) {
-  if (scaling.empty()) return scaling.rows ? data.features.with_normalised_rows() : data.features;
+  if (scaling.empty() && scaling.columns.empty())
+    return scaling.rows ? data.features.with_normalised_rows() : data.features;
   require_dense(data.features);
-  const size_t nodes = data.num_nodes(), columns = data.features.columns();
-  if (columns != scaling.mean.size())
+  const size_t nodes = data.num_nodes(), width = data.features.columns();
+  const size_t columns = scaling.columns.empty() ? width : scaling.columns.size();
+  if (!scaling.empty() && columns != scaling.mean.size())
     throw Error(fmt::format("has {} feature columns where the model was trained on {}", columns, scaling.mean.size()),
                 data.path.string());
   Buffer<float> x(nodes * columns);
   parallel_blocks(nodes, kStandardisedRows, [&](size_t begin, size_t end) {
+    std::vector<float> whole(width);
     for (size_t v = begin; v < end; ++v) {
       float* row = x.data() + v * columns;
-      data.features.copy_row(static_cast<NodeId>(v), row);
-      for (size_t c = 0; c < columns; ++c) row[c] = (row[c] - scaling.mean[c]) * scaling.scale[c];
+      data.features.copy_row(static_cast<NodeId>(v), scaling.columns.empty() ? row : whole.data());
+      for (size_t c = 0; c < scaling.columns.size(); ++c) row[c] = whole[scaling.columns[c]];
+      if (!scaling.empty())
+        for (size_t c = 0; c < columns; ++c) row[c] = (row[c] - scaling.mean[c]) * scaling.scale[c];
     }
     data.features.release_rows(begin, end);
   });
-  return FeatureMatrix::dense(std::move(x), static_cast<uint32_t>(columns));
+  const FeatureMatrix scaled = FeatureMatrix::dense(std::move(x), static_cast<uint32_t>(columns));
+  return scaling.rows ? scaled.with_normalised_rows() : scaled;
 }
 
 PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling) {

@@ -12,8 +12,9 @@
 namespace cgcn {
 
 struct ColumnScaling {
-  bool rows = false;               // every row is divided by its sum
-  std::vector<float> mean, scale;  // x' = (x - mean)·scale; empty: features are left as they are
+  std::vector<uint32_t> columns = {};  // of the graph, in the order that a model takes them; empty: all as they are
+  bool rows = false;                   // every row is divided by its sum
+  std::vector<float> mean, scale;      // x' = (x - mean)·scale; empty: features are left as they are
 
   bool empty() const { return mean.empty(); }
 };
@@ -33,7 +34,7 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
 template <class Files>
 PreparedFeatures prepare_features(const Files& files, const Dataset& data, const Normalisation& normalisation,
                                   const ColumnScaling& scaling, uint64_t memory = kPartitionMemory) {
-  if (!scaling.empty()) return standardise(data, normalisation, scaling);
+  if (!scaling.empty() || !scaling.columns.empty()) return standardise(data, normalisation, scaling);
   return {scale_features(data, scaling), aggregated_features(files, normalisation, memory, scaling.rows)};
 }
 

@@ -67,7 +67,7 @@ TEST(TextHeaders, ForcedEitherWay) {
 TEST(TextHeaders, OnlyAColumnCalledWeightIsOneUnderAHeader) {
   const Reading time = read_edges("paper,cites,year\n1,2,1999\n2,3,2001\n");
   EXPECT_FALSE(time.data.graph.weighted());
-  EXPECT_THAT(time.lines, Contains("columns not read: year"));
+  EXPECT_THAT(time.lines, Contains(HasSubstr("not read: year")));
   EXPECT_TRUE(read_edges("paper,cites,weight\n1,2,1999\n2,3,2001\n").data.graph.weighted());
 }
 
@@ -89,8 +89,7 @@ TEST(TextIds, WhatOnlyOneFileHasIsCounted) {
   test::write_text(folder / "g/labels.csv", "id,label\n1,0\n7,1\n8,1\n2,0\n");
   const Reading reading = read_folder(folder / "g", folder / "s");
   EXPECT_EQ(reading.data.num_nodes(), 6u);
-  EXPECT_THAT(reading.lines, Contains("2 labelled nodes have no edge"));
-  EXPECT_THAT(reading.lines, Contains("2 nodes with edges are not in labels.csv"));
+  EXPECT_THAT(reading.lines, Contains("2 nodes have no edge: 7, 8; 2 nodes are not in labels.csv: 3, 4"));
   test::write_text(folder / "g/train.txt", "1\n3\n");
   EXPECT_THAT(read_folder(folder / "g", folder / "s").lines, Contains("1 node of the split has no label"));
   test::write_text(folder / "g/train.txt", "1\n9\n");
@@ -110,7 +109,7 @@ TEST(TextIds, NodesOfTheFeaturesWithoutAnEdgeAreCounted) {
   const test::TemporaryFolder folder;
   test::write_text(folder / "g/edges.csv", "0,1\n");
   test::write_text(folder / "g/features.csv", "1\n2\n3\n");
-  EXPECT_THAT(read_folder(folder / "g", folder / "s").lines, Contains("1 node has no edge"));
+  EXPECT_THAT(read_folder(folder / "g", folder / "s").lines, Contains("1 node has no edge: 2"));
 }
 
 }  // namespace
