@@ -60,7 +60,8 @@ LabelColumns choose_label_columns(const TableHead& head, const std::string& id_c
   if (others.empty()) throw Error("has node ids but no other column", head.path.string());
   const size_t chosen =
       label_column.empty() ? find_class_column(head, others) : find_column(head, label_column, "--label-column");
-  if (chosen == columns.ids.column) throw Error("names the column of ids", "--label-column", "another column");
+  if (columns.ids.exists() && chosen == columns.ids.column)
+    throw Error("names the column of ids", "--label-column", "another column");
   columns.classes = chosen == TableHead::kNone ? others : std::vector<size_t>{chosen};
   for (size_t c = 0; c < head.width; ++c)
     if (c != columns.ids.column &&

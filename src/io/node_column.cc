@@ -22,8 +22,10 @@ struct Candidate {
   bool repeats = false;          // some value occurs twice
   TextTable seen = {};
 
-  // Every id of the edges has a row, or every row is an id of the edges.
-  bool fits(uint64_t ids) const { return !repeats && known > 0 && (known == ids || known == rows); }
+  // Every id of the edges has a row; of labels and splits, which may list some nodes only: or every row is such an id.
+  bool fits(uint64_t ids, TableKind kind) const {
+    return !repeats && known > 0 && (known == ids || (kind != TableKind::kFeatures && known == rows));
+  }
   bool mostly_fits(uint64_t ids, double share) const {
     return !repeats && (static_cast<double>(known) >= share * static_cast<double>(rows) ||
                         static_cast<double>(known) >= share * static_cast<double>(ids));
@@ -81,7 +83,9 @@ std::vector<Candidate> find_candidates(const TableHead& head, const EdgeIds& edg
     const bool named =
         head.header && (is_node_name(head.names[c]) || edges.has_column(head.names[c]) || head.is_unnamed_index(c) ||
                         (ends_in_id(head.names[c]) && may_be_ids(head, c, /*unique=*/false)));
-    if (named || may_be_ids(head, c)) candidates.push_back({.column = c, .named = named});
+    // In a few rows of numbers without names, one column or other is like ids by chance.
+    const bool by_values = may_be_ids(head, c) && (head.header || c == 0 || head.rows.size() >= kFewRows);
+    if (named || by_values) candidates.push_back({.column = c, .named = named});
   }
   return candidates;
 }
@@ -110,18 +114,18 @@ NodeColumn decide_by_values(const TableHead& head, std::vector<Candidate> candid
       if (holds(candidate)) selected.push_back({candidate.column, candidate.named});
     return selected;
   };
-  for (const auto& fitting : {select([&](const Candidate& c) { return c.named && c.fits(ids); }),
+  for (const auto& fitting : {select([&](const Candidate& c) { return c.named && c.fits(ids, head.kind); }),
                               select([&](const Candidate& c) { return c.named && c.mostly_fits(ids, 0.5); }),
-                              select([&](const Candidate& c) { return !c.named && c.fits(ids); })})
+                              select([&](const Candidate& c) { return !c.named && c.fits(ids, head.kind); })})
     if (!fitting.empty()) return settle(head, fitting, edges, fallback);
   if (fallback != NodeColumn::kNone) return chosen(head, fallback);
   for (const Candidate& c : candidates) {
     if (head.is_unnamed_index(c.column) || !c.nearly_unique()) continue;
-    if (c.named && c.repeats)
+    if (c.named && c.repeats && 2 * c.known >= c.seen.size())
       throw Error(
           fmt::format("column {} looks like node ids, but some occur more than once", head.show_column(c.column)),
           head.path.string(), "keep one row per node; or " + how_to_choose(head, c.column));
-    if (c.named || (c.rows >= kFewRows && c.mostly_fits(ids, 0.9)))
+    if (!c.repeats && (c.named || (c.rows >= kFewRows && c.mostly_fits(ids, 0.9))))
       throw Error(fmt::format("column {} looks like node ids, but {} of its {} values are ids in {}",
                               head.show_column(c.column), c.known == 0 ? "none" : format_count(c.known),
                               format_count(c.rows), edges.file()),

@@ -2,6 +2,7 @@
 
 #include "io/class_table.h"
 #include "io/import_steps.h"
+#include "io/npz.h"
 
 namespace cgcn {
 namespace {

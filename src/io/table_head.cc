@@ -114,6 +114,7 @@ TableHead look_at_table(const fs::path& path, HeaderLine header, TableKind kind)
   std::vector<Fields> lines = first_lines(path);
   TableHead head;
   head.path = path;
+  head.kind = kind;
   head.width = lines[0].size();
   head.header = header == HeaderLine::kAuto ? looks_like_header(lines, kind) : header == HeaderLine::kYes;
   if (head.header) {

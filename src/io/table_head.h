@@ -15,8 +15,11 @@ namespace cgcn {
 
 using Fields = std::vector<std::string>;
 
+enum class TableKind { kFeatures, kClasses, kRoles };
+
 struct TableHead {
   fs::path path;
+  TableKind kind = TableKind::kFeatures;
   bool header = false;
   Fields names;              // of all columns, each different; empty without a header
   std::vector<Fields> rows;  // the first of those below it
@@ -30,7 +33,6 @@ struct TableHead {
   bool unnamed_first = false;  // the header has nothing above the first column
 };
 
-enum class TableKind { kFeatures, kClasses, kRoles };
 TableHead look_at_table(const fs::path& path, HeaderLine header, TableKind kind);
 
 // A column as the user named it (or numbered it from 1, where there is no header). Error naming `option`, with the

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "random_dataset.h"
 #include "support.h"
 
 namespace cgcn {
@@ -65,6 +66,23 @@ TEST(NodeIds, AreWhatTheUserCalledThem) {
   EXPECT_EQ(names.text(0), "ann");
   EXPECT_EQ(names.text(1), "");
   EXPECT_EQ(names.text(2), "bo");
+}
+
+TEST(Dataset, CountsTheEdgesThatTrainingSees) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    Dataset data = test::random_dataset(seed);
+    Random random(seed, Purpose::kTest);
+    std::vector<uint8_t> split(data.num_nodes());
+    for (uint8_t& role : split) role = static_cast<uint8_t>(random.below(3));
+    data.split = split;
+    uint64_t expected = 0;
+    for (NodeId u = 0; u < data.num_nodes(); ++u)
+      for (const NodeId v : data.graph.neighbours(u))
+        expected += split[u] == 0 && split[v] == 0 && (data.graph.directed() || u <= v) ? 1 : 0;
+    EXPECT_EQ(data.num_training_edges(), expected) << seed;
+    data.split = std::vector<uint8_t>(data.num_nodes(), 0);
+    EXPECT_EQ(data.num_training_edges(), data.graph.num_edges()) << seed;
+  }
 }
 
 TEST(Dataset, CountsSplitsAndGraphs) {

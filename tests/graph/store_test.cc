@@ -55,6 +55,25 @@ TEST(Store, EqualContentHasEqualHashAndIdsDoNotCount) {
   EXPECT_NE(a.content_hash, c.content_hash);
 }
 
+TEST(Store, KeepsNamesAndEncodingOfFeatureColumns) {
+  const test::TemporaryFolder folder;
+  Dataset dataset = small_dataset();
+  write_store(folder / "none", dataset, StagedDirectory::Existing::kRefuse);
+  dataset.encoding = {{.name = "age", .missing = MissingValues::kIndicator, .fill = 0.1f, .indicator = true}};
+  dataset.feature_names = feature_names(dataset.encoding);
+  write_store(folder / "named", dataset, StagedDirectory::Existing::kRefuse);
+  const Dataset none = open_dataset(folder / "none"), named = open_dataset(folder / "named");
+  EXPECT_TRUE(none.feature_names.empty() && none.encoding.empty());
+  EXPECT_EQ(named.feature_names, (std::vector<std::string>{"age", "age (missing)"}));
+  EXPECT_EQ(named.encoding, dataset.encoding);
+  EXPECT_EQ(none.content_hash, named.content_hash);
+  dataset.encoding = {{.name = "plan", .one_hot = true, .categories = {"a", "b"}}};
+  dataset.feature_names = {"plan=a", "plan=c"};
+  write_store(folder / "wrong", dataset, StagedDirectory::Existing::kRefuse);
+  EXPECT_NE(test::message_of<Error>([&] { open_dataset(folder / "wrong"); }).find("names of the feature columns"),
+            std::string::npos);
+}
+
 TEST(Store, WhatIsAppendedBehindIsWrittenInTurn) {
   const test::TemporaryFolder folder;
   std::vector<float> values(300'000);

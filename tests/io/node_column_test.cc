@@ -70,8 +70,8 @@ TEST(NodeColumn, IsFoundByItsValues) {
   Ring ring;
   ring.features("x,holder,y\n", [](int i, int id) { return fmt::format("{},{},{}.5", 10 * id, id, i); });
   ring.expect_matched("column 'holder' names the nodes");
-  ring.features("", [](int i, int id) { return fmt::format("{},{}.5,{}", 10 * id, i, id); });  // no header
-  ring.expect_matched("column 3 names the nodes");
+  ring.features("", [](int i, int id) { return fmt::format("{},{},{}.5", id, 10 * id, i); });  // no header
+  ring.expect_matched("column 1 names the nodes");
 }
 
 // An id column of an isolated node more, or of a node less in the labels, is one all the same.
@@ -134,10 +134,10 @@ TEST(NodeColumn, WhatIsAmbiguousIsRefused) {
   ring.expect_matched("column 'user_id' names the nodes (--id-column)", 1);
 
   Ring other;  // ids of something else: neither a feature nor the nodes' ids, unless the user says so
-  other.features("user_id,x\n", [](int i, int id) { return fmt::format("{},{}", 5 + i, id); });
+  other.features("user_id,x\n", [](int i, int id) { return fmt::format("{},{}", 5 + i, 10 * id); });
   EXPECT_THAT(other.error(), HasSubstr("column 'user_id' looks like node ids, but none of its 8 values are ids in"));
   Ring twice;
-  twice.features("user_id,x\n", [](int i, int id) { return fmt::format("{},{}", i == 7 ? 1004 : id, id); });
+  twice.features("user_id,x\n", [](int i, int id) { return fmt::format("{},{}", i == 7 ? 1004 : id, 10 * id); });
   EXPECT_THAT(twice.error(), HasSubstr("column 'user_id' looks like node ids, but some occur more than once"));
 }
 
