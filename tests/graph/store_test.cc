@@ -59,7 +59,8 @@ TEST(Store, KeepsNamesAndEncodingOfFeatureColumns) {
   const test::TemporaryFolder folder;
   Dataset dataset = small_dataset();
   write_store(folder / "none", dataset, StagedDirectory::Existing::kRefuse);
-  dataset.encoding = {{.name = "age", .missing = MissingValues::kIndicator, .fill = 0.1f, .indicator = true}};
+  dataset.encoding = {
+      {.name = "age", .missing = MissingValues::kIndicator, .fill = 0.1f, .indicator = true, .categories = {}}};
   dataset.feature_names = feature_names(dataset.encoding);
   write_store(folder / "named", dataset, StagedDirectory::Existing::kRefuse);
   const Dataset none = open_dataset(folder / "none"), named = open_dataset(folder / "named");
