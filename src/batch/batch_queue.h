@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "batch/batch.h"
+#include "batch/batch_source.h"
 
 namespace cgcn {
 

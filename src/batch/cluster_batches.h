@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "batch/batch.h"
+#include "batch/batch_source.h"
 #include "common/buffer.h"
 #include "common/input_file.h"
 #include "graph/normalisation.h"

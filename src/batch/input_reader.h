@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "batch/batch.h"
+#include "batch/batch_source.h"
 #include "graph/dataset.h"
 #include "graph/feature_reader.h"
 

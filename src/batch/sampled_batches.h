@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "batch/batch.h"
+#include "batch/batch_source.h"
 #include "batch/layer_sampler.h"
 #include "common/buffer.h"
 #include "graph/dataset.h"

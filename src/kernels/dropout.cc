@@ -5,7 +5,6 @@
 #include "common/random.h"
 #include "hwy/foreach_target.h"
 #include "kernels/philox-inl.h"
-#include "kernels/reference.h"
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,7 +13,21 @@ namespace cgcn::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 
 void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
-  reference::draw_dropout(key, rate, rows, columns, mask);
+  const PhiloxKey seed = philox_key(key.seed, Purpose::kDropout);
+  const uint32_t threshold = dropout_threshold(rate), stream = key.stream << 24;
+  const size_t begin = columns.begin / 8, end = begin + DropoutMask::bytes_for(columns.size());
+  for (size_t r = rows.begin; r < rows.end; ++r)
+    for (size_t byte = begin; byte < end; ++byte) mask.row(r)[byte] = 0;
+  for (size_t r = rows.begin; r < rows.end; ++r)
+    for (size_t block = begin; block < end; ++block) {  // four bits of its group's first half, four of the second
+      const PhiloxBlock words =
+          philox({static_cast<uint32_t>(block) | stream, static_cast<uint32_t>(r), key.batch, key.epoch}, seed);
+      for (size_t i = 0; i < 8; ++i) {  // the numbers of a block: two a word
+        const size_t bit = 32 * (i / 4) + 4 * (block % 8) + i % 4;
+        const bool kept = ((words[i / 2] >> (i % 2 * 16)) & 0xFFFF) >= threshold;
+        if (kept) mask.row(r)[block / 8 * 8 + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
+      }
+    }
 }
 
 #else

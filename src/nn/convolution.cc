@@ -2,260 +2,260 @@
 
 #include <algorithm>
 
-#include "common/threads.h"
-#include "kernels/gemm.h"
 #include "kernels/parallel.h"
-#include "kernels/spmm.h"
+#include "nn/aggregate.h"
+#include "nn/history.h"
 
 namespace cgcn {
 
 using kernels::ConstMatrix;
-using kernels::DropoutMask;
 using kernels::Matrix;
 using kernels::padded;
 using kernels::RowRange;
 using kernels::Tiles;
 
-DropoutMask Step::mask(uint8_t* bits, size_t columns) const {
-  if (dropout == 0) return {};
-  return {bits, DropoutMask::bytes_for(columns), kernels::dropout_scale(dropout)};
-}
-
-bool projects_first(const Layer& layer, const Step& step) {
-  if (step.dropout > 0 || !layer.may_project_first() || step.batch.remainder(layer.number) != nullptr) return false;
-  // An entry of A moves a row of H or of P; a source that is no target costs a product of its own. Aggregation runs at
-  // memory speed: about a sixteenth of the product's operations a second.
-  constexpr double kAggregationCost = 16;
-  const SparseView& a = step.batch.block(layer.number).forward;
-  const double saved =
-      kAggregationCost * static_cast<double>(a.num_entries()) * static_cast<double>(layer.in - layer.out);
-  const double added = static_cast<double>(a.columns - a.rows) * static_cast<double>(layer.in * layer.out);
-  return saved > added;
-}
-
 namespace {
-
-// Calls work(rows, columns) for pieces of a matrix, strip of columns by strip, so that what all threads gather from at
-// a time is a strip of the source, which stays in the caches. Strips begin at multiples of 64, as masks want it; rows
-// are cut as the products cut them.
-template <class Work>
-void for_strips(size_t rows, size_t columns, Work&& work) {
-  constexpr size_t kStrip = 128;
-  const Tiles tiles = Tiles::of_rows(rows, 1);
-  const size_t strips = (columns + kStrip - 1) / kStrip;
-  kernels::parallel_parts(tiles.count() * strips, [&](size_t i) {
-    const size_t column = i / tiles.count() * kStrip;
-    work(tiles.rows(i % tiles.count()), RowRange{column, std::min(columns, column + kStrip)});
-  });
-}
-
-ConstMatrix columns_of(ConstMatrix m, RowRange columns) {
-  return m.rows > 0 ? m.columns_from(columns.begin, columns.end) : m;
-}
-Matrix columns_of(Matrix m, RowRange columns) { return m.columns_from(columns.begin, columns.end); }
-
-}  // namespace
-
-void aggregate_all(const SparseView& a, ConstMatrix source, ConstMatrix initial, Matrix out) {
-  for_strips(out.rows, out.columns, [&](RowRange rows, RowRange columns) {
-    aggregate(a, columns_of(source, columns), rows, columns_of(initial, columns), {}, columns_of(out, columns));
-  });
-}
-
-namespace {
-
-// C = D([A·H + term, H]).
-void gather_input(const Layer& layer, const Step& step, LayerMemory& memory, ConstMatrix previous, ConstMatrix term,
-                  Matrix input) {
-  const SparseView& a = step.batch.block(layer.number).forward;
-  const DropoutMask aggregated_mask = step.mask(memory.aggregated_bits, layer.in);
-  const DropoutMask own_mask = step.mask(memory.own_bits, layer.in);
-  for_strips(input.rows, layer.in, [&](RowRange rows, RowRange columns) {
-    if (step.dropout > 0) {
-      draw_dropout(step.dropout_key(aggregated_stream(layer)), step.dropout, rows, columns, aggregated_mask);
-      if (layer.concat) draw_dropout(step.dropout_key(own_stream(layer)), step.dropout, rows, columns, own_mask);
-    }
-    const ConstMatrix source = columns_of(previous, columns);
-    aggregate(a, source, rows, columns_of(term, columns), aggregated_mask.columns_from(columns.begin),
-              columns_of(input, columns));
-    if (layer.concat)
-      apply_dropout(own_mask.columns_from(columns.begin), rows, source,
-                    input.columns_from(layer.in + columns.begin, layer.in + columns.end));
-  });
-}
-
-// z = A·(H·W_left) + H·W_right + b.
-void project_and_aggregate(const Layer& layer, const Step& step, StepMemory& shared, ConstMatrix previous, Matrix z) {
-  const SparseView& a = step.batch.block(layer.number).forward;
-  const Matrix projection = padded(shared.projection, a.columns, layer.out);
-  const Tiles projected = Tiles::of_rows(a.columns, layer.out), own = Tiles::of_rows(a.rows, layer.out);
-  kernels::parallel_parts(projected.count() + own.count(), [&](size_t i) {
-    const bool is_own = i >= projected.count();
-    const size_t tile = is_own ? i - projected.count() : i;
-    const auto [row, row_end] = is_own ? own.rows(tile) : projected.rows(tile);
-    const auto [column, column_end] = is_own ? own.columns(tile) : projected.columns(tile);
-    const Matrix to = (is_own ? z : projection).tile(row, row_end, column, column_end);
-    const ConstMatrix weight = is_own ? layer.own_weight() : layer.aggregated_weight();
-    const float keep = is_own ? layer.begin_tile(to, column) : 0;
-    if (!is_own || layer.concat)
-      multiply(previous.rows_from(row, row_end), weight.columns_from(column, column_end), to, keep);
-  });
-  const bool begun = layer.concat || layer.values.bias != nullptr;
-  aggregate_all(a, projection, begun ? ConstMatrix(z) : ConstMatrix(), z);
-}
-
-}  // namespace
-
-void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
-                         ConstMatrix previous, ConstMatrix term, Matrix next) {
-  memory.projected_first = projects_first(layer, step);
-  const size_t n = step.batch.rows_of_layer(layer.number);
-  const Matrix z = padded(memory.output, n, layer.out);
-  if (memory.projected_first) {
-    project_and_aggregate(layer, step, shared, previous, z);
-  } else {
-    const Matrix input = padded(memory.input, n, layer.fan_in());
-    gather_input(layer, step, memory, previous, term, input);
-    memory.widen_weight(layer);
-    layer.multiply_all(input, memory.weight(layer), padded(memory.output, n, layer.wide_out()));
-  }
-  layer.activate_all(z, previous, layer.norm(memory.mean, memory.inverse_deviation), next);
-}
-
-namespace {
-
-// dz of the layer below from dH, through its activation. Every block of rows has its own column sums, which are added
-// in the order of the blocks.
-void backward_activation(const Layer& below, LayerMemory& memory, StepMemory& shared, ConstMatrix embedding_gradient) {
-  const kernels::LayerNorm norm = below.norm(memory.mean, memory.inverse_deviation);
-  const Matrix z = padded(memory.output, embedding_gradient.rows, below.out);
-  const size_t blocks = (z.rows + kPassRows - 1) / kPassRows;
-  const Matrix sums(shared.column_sums, 2 * blocks, below.out);
-  kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
-    const size_t block = rows.begin / kPassRows;
-    if (norm.on()) std::fill_n(sums.row(2 * block), 2 * below.out, 0.0f);
-    activate_backward(rows, embedding_gradient, norm, z, sums.row(2 * block), sums.row(2 * block + 1));
-  });
-  if (!norm.on()) return;
-  std::fill_n(below.gradients.scale, below.out, 0.0f);
-  std::fill_n(below.gradients.offset, below.out, 0.0f);
-  for (size_t block = 0; block < blocks; ++block) {
-    kernels::add_column_sums({2 * block, 2 * block + 1}, sums, below.gradients.scale);
-    kernels::add_column_sums({2 * block + 1, 2 * block + 2}, sums, below.gradients.offset);
-  }
-}
 
 void add_rows(ConstMatrix from, Matrix to) {
   for (size_t r = 0; r < to.rows; ++r)
     for (size_t c = 0; c < to.columns; ++c) to.row(r)[c] += from.row(r)[c];
 }
 
-// dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH' on the own part], tile by tile.
-void backward_products(const Layer& layer, const Step& step, LayerMemory& memory, ConstMatrix residual,
-                       Matrix input_gradient) {
-  const size_t n = input_gradient.rows;
-  const ConstMatrix input = padded(memory.input, n, layer.fan_in()), dz = padded(memory.output, n, layer.wide_out());
-  const ConstMatrix weight = memory.weight(layer);
-  const Matrix weight_gradient = memory.gradient(layer);
-  const Tiles weight_tiles = Tiles::of_weights(weight.rows, weight.columns), row_tiles = Tiles::of_rows(n, layer.in);
-  const size_t halves = layer.concat ? 2 : 1;
-  kernels::parallel_parts(weight_tiles.count() + halves * row_tiles.count(), [&](size_t i) {
-    if (i < weight_tiles.count()) {
-      const auto [row, row_end] = weight_tiles.rows(i);
-      const auto [column, column_end] = weight_tiles.columns(i);
-      multiply_by_transpose_of(input.columns_from(row, row_end), dz.columns_from(column, column_end),
-                               weight_gradient.tile(row, row_end, column, column_end));
-      return;
-    }
-    const size_t place = i - weight_tiles.count();
+void add_all_rows(ConstMatrix from, Matrix to) {
+  kernels::parallel_rows(to.rows, kPassRows, [&](RowRange rows) {
+    add_rows(from.rows_from(rows.begin, rows.end), to.rows_from(rows.begin, rows.end));
+  });
+}
+
+}  // namespace
+
+Convolution::Convolution(const LayerShape& shape, const ModelOptions& options, Parameters& parameters)
+    : Layer(shape),
+      last_(shape.last),
+      norm_before_(options.norm_place == NormPlace::kBefore),
+      residual_(options.residual && !shape.last),
+      input_(shape.number, shape.in, options),
+      linear_(shape.name(), input_.columns(), shape.out, options.bias, parameters) {
+  if (norm_before_ || !last_)
+    activation_ = Activation(shape.name(), norm_before_ ? in() : out(), options.layer_norm, parameters);
+}
+
+void Convolution::plan(Workspace& workspace, std::span<const size_t> rows) {
+  const size_t targets = rows[number()], sources = rows[number() - 1];
+  const bool projects = may_project_first();
+  workspace_ = &workspace;
+  input_.plan(workspace, targets, sources);
+  linear_.plan(workspace, targets, projects ? sources * kernels::padded_stride(in()) : 0);  // or h lies there
+  activation_.plan(workspace, norm_before_ ? sources : targets);
+  workspace.share_rows(number() - 1, sources, in());
+  workspace.share_scratch(targets * kernels::padded_stride(linear_.in()));
+  if (projects) workspace.share_scratch(sources * kernels::padded_stride(out()));
+}
+
+Matrix Convolution::place_input(const Step& step) const {
+  return norm_before_ ? activation_.input(step.batch.rows_of_layer(number() - 1)) : place_sources(step);
+}
+
+Matrix Convolution::place_sources(const Step& step) const {
+  const size_t sources = step.batch.rows_of_layer(number() - 1);
+  if (projects_first(step)) return padded(linear_.input_memory(), sources, in());
+  return workspace_->rows(number() - 1, sources, in());
+}
+
+bool Convolution::projects_first(const Step& step) const {
+  if (!may_project_first() || input_.drops_after(step) || step.batch.remainder(number()) != nullptr) return false;
+  // An entry of A moves a row of h or of P; a source that is no target costs a product of its own. Aggregation runs at
+  // memory speed: about a sixteenth of the product's operations a second.
+  constexpr double kAggregationCost = 16;
+  const SparseView& a = step.batch.block(number()).forward;
+  const double saved = kAggregationCost * static_cast<double>(a.num_entries()) * static_cast<double>(in() - out());
+  const double added = static_cast<double>(a.columns - a.rows) * static_cast<double>(in() * out());
+  return saved > added;
+}
+
+void Convolution::forward(const Step& step, Matrix below, Matrix out) {
+  Matrix h = below;
+  if (norm_before_) {
+    h = place_sources(step);
+    activation_.forward({}, h);
+  }
+  input_.drop_sources(step, h);
+  const ConstMatrix term = constant_term(step, h);
+  if (step.terms == Terms::kOnly && last_) return;
+
+  projected_first_ = projects_first(step);
+  const SparseView& a = step.batch.block(number()).forward;
+  const Matrix z = norm_after() ? activation_.input(out.rows) : out;
+  if (projected_first_) {
+    project_and_aggregate(a, h, z);
+  } else {
+    input_.aggregate(step, a, h, term, linear_.input(z.rows));
+    linear_.forward(z);
+  }
+  if (norm_after())
+    activation_.forward(residual_ ? ConstMatrix(h) : ConstMatrix(), out);
+  else if (residual_)
+    add_all_rows(below, out);
+}
+
+// What stands in for the links that a batch of samples leaves out.
+ConstMatrix Convolution::constant_term(const Step& step, ConstMatrix h) const {
+  if (step.batch.remainder(number()) == nullptr) return {};
+  if (step.terms != Terms::kKept) step.input.history->advance(step.batch, number(), h);
+  return step.input.history->term(step.batch, number());
+}
+
+void Convolution::project_and_aggregate(const SparseView& a, ConstMatrix h, Matrix z) const {
+  const Matrix projection = padded(workspace_->scratch(), a.columns, out());
+  const Tiles projected = Tiles::of_rows(a.columns, out()), own = Tiles::of_rows(a.rows, out());
+  kernels::parallel_parts(projected.count() + own.count(), [&](size_t i) {
+    const bool is_own = i >= projected.count();
+    const size_t tile = is_own ? i - projected.count() : i;
+    const auto [row, row_end] = is_own ? own.rows(tile) : projected.rows(tile);
+    const auto [column, column_end] = is_own ? own.columns(tile) : projected.columns(tile);
+    const Matrix to = (is_own ? z : projection).tile(row, row_end, column, column_end);
+    const ConstMatrix weight = is_own ? right_weight() : left_weight();
+    const float keep = is_own ? linear_.begin_tile(to, column) : 0;
+    if (!is_own || input_.concat())
+      multiply(h.rows_from(row, row_end), weight.columns_from(column, column_end), to, keep);
+  });
+  const bool begun = input_.concat() || linear_.bias() != nullptr;
+  aggregate_all(a, projection, begun ? ConstMatrix(z) : ConstMatrix(), z);
+}
+
+Matrix Convolution::backward(const Step& step, Matrix gradient) {
+  Matrix dz = gradient;
+  if (norm_after())
+    dz = activation_.backward(gradient);
+  else
+    linear_.clear_padding(dz);
+  linear_.backward_bias(dz);
+  const Matrix dh = workspace_->rows(number() - 1, step.batch.rows_of_layer(number() - 1), in());
+  const ConstMatrix past = residual_ && norm_after() ? ConstMatrix(gradient) : ConstMatrix();  // goes past the layer
+  if (projected_first_)
+    backward_project_first(step, dz, past, dh);
+  else
+    backward_aggregate_first(step, dz, past, dh);
+  input_.drop_sources_backward(step, dh);
+  if (!norm_before_) return dh;
+  const Matrix below = activation_.backward(dh);
+  if (residual_) add_all_rows(gradient, below.rows_from(0, gradient.rows));
+  return below;
+}
+
+void Convolution::backward_aggregate_first(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix dh) const {
+  const Matrix input_gradient = padded(workspace_->scratch(), dz.rows, linear_.in());
+  backward_products(step, dz, past, input_gradient);
+  // What a row starts from: the own part, which has the residual's gradient in it; or that alone.
+  const ConstMatrix initial = input_.concat() ? ConstMatrix(input_gradient.columns_from(in(), linear_.in())) : past;
+  aggregate_all(step.batch.block(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
+}
+
+// dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH_l on the own part], tile by tile.
+void Convolution::backward_products(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix input_gradient) const {
+  const ConstMatrix wide_dz = linear_.wide(dz), weight = linear_.wide_weight();
+  const size_t weight_tiles = linear_.weight_tiles().count(), halves = input_.concat() ? 2 : 1;
+  const Tiles row_tiles = Tiles::of_rows(dz.rows, in());
+  kernels::parallel_parts(weight_tiles + halves * row_tiles.count(), [&](size_t i) {
+    if (i < weight_tiles) return linear_.backward_tile(i, wide_dz);
+    const size_t place = i - weight_tiles;
     const bool own = place >= row_tiles.count();
-    const size_t tile = own ? place - row_tiles.count() : place, first = own ? layer.in : 0;
+    const size_t tile = own ? place - row_tiles.count() : place, first = own ? in() : 0;
     const auto [row, row_end] = row_tiles.rows(tile);
     const auto [column, column_end] = row_tiles.columns(tile);
     const Matrix to = input_gradient.columns_from(first + column, first + column_end);
-    multiply_transposed(dz.rows_from(row, row_end), weight.rows_from(first + column, first + column_end),
+    multiply_transposed(wide_dz.rows_from(row, row_end), weight.rows_from(first + column, first + column_end),
                         to.rows_from(row, row_end));
-    if (step.dropout > 0)
-      apply_dropout(step.mask(own ? memory.own_bits : memory.aggregated_bits, layer.in).columns_from(column),
-                    {row, row_end}, to, to);
-    if (own && residual.rows > 0) add_rows(residual.tile(row, row_end, column, column_end), to.rows_from(row, row_end));
+    if (input_.drops_after(step))
+      apply_dropout(input_.mask_after(step, own).columns_from(column), {row, row_end}, to, to);
+    if (own && past.rows > 0) add_rows(past.tile(row, row_end, column, column_end), to.rows_from(row, row_end));
   });
-  memory.narrow_gradient(layer);
+  linear_.end_backward();
 }
 
-void backward_aggregate_first(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
-                              Matrix dh) {
-  const Block& block = step.batch.block(layer.number);
-  const size_t targets = block.forward.rows;
-  const ConstMatrix residual = layer.residual ? ConstMatrix(dh.rows_from(0, targets)) : ConstMatrix();
-  const Matrix input_gradient = padded(shared.input_gradient, targets, layer.fan_in());
-  backward_products(layer, step, memory, residual, input_gradient);
-  // What a row starts from: the own part, which has the residual's gradient in it; or that alone.
-  const ConstMatrix initial =
-      layer.concat ? ConstMatrix(input_gradient.columns_from(layer.in, layer.fan_in())) : residual;
-  aggregate_all(block.backward, input_gradient.columns_from(0, layer.in), initial, dh);
-}
+void Convolution::backward_project_first(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix dh) const {
+  const size_t targets = dz.rows, sources = dh.rows;
+  const ConstMatrix h = padded(linear_.input_memory(), sources, in());
+  const Matrix dp = padded(workspace_->scratch(), sources, out()), dw = linear_.weight_gradient();
+  aggregate_all(step.batch.block(number()).backward, dz, {}, dp);
 
-void backward_project_first(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared, Matrix dh) {
-  const Block& block = step.batch.block(layer.number);
-  const size_t targets = block.forward.rows, sources = block.forward.columns;
-  const ConstMatrix input = padded(memory.input, sources, layer.in), dz = padded(memory.output, targets, layer.out);
-  const Matrix projection_gradient = padded(shared.projection, sources, layer.out);
-  aggregate_all(block.backward, dz, {}, projection_gradient);
-
-  const Tiles row_tiles = Tiles::of_rows(sources, layer.in), weight_tiles = Tiles::of_weights(layer.in, layer.out);
+  const Tiles row_tiles = Tiles::of_rows(sources, in()), weight_tiles = Tiles::of_weights(in(), out());
   kernels::parallel_parts(row_tiles.count() + weight_tiles.count(), [&](size_t i) {
     if (i >= row_tiles.count()) {
       const auto [row, row_end] = weight_tiles.rows(i - row_tiles.count());
       const auto [column, column_end] = weight_tiles.columns(i - row_tiles.count());
-      const ConstMatrix columns = input.columns_from(row, row_end);
-      multiply_by_transpose_of(columns, projection_gradient.columns_from(column, column_end),
-                               layer.gradients.weight.tile(row, row_end, column, column_end));
-      if (layer.concat)
+      const ConstMatrix columns = h.columns_from(row, row_end);
+      multiply_by_transpose_of(columns, dp.columns_from(column, column_end), dw.tile(row, row_end, column, column_end));
+      if (input_.concat())
         multiply_by_transpose_of(columns.rows_from(0, targets), dz.columns_from(column, column_end),
-                                 layer.gradients.weight.tile(layer.in + row, layer.in + row_end, column, column_end));
+                                 dw.tile(in() + row, in() + row_end, column, column_end));
       return;
     }
     const auto [row, row_end] = row_tiles.rows(i);
     const auto [column, column_end] = row_tiles.columns(i);
     const size_t own_end = std::clamp(targets, row, row_end);  // rows of this tile that are targets too
     const Matrix tile = dh.tile(row, row_end, column, column_end);
-    float keep = 0;
-    if (layer.residual) {  // dh holds the gradient that comes past this layer; beyond the targets there is none
-      for (size_t r = own_end - row; r < tile.rows; ++r) std::fill_n(tile.row(r), tile.columns, 0.0f);
-      keep = 1;
-    }
-    multiply_transposed(projection_gradient.rows_from(row, row_end), layer.values.weight.rows_from(column, column_end),
-                        tile, keep);
-    if (layer.concat)
-      multiply_transposed(dz.rows_from(row, own_end),
-                          layer.values.weight.rows_from(layer.in + column, layer.in + column_end),
+    for (size_t r = 0; past.rows > 0 && r < tile.rows; ++r)
+      if (row + r < own_end)
+        std::copy_n(past.row(row + r) + column, tile.columns, tile.row(r));
+      else
+        std::fill_n(tile.row(r), tile.columns, 0.0f);
+    multiply_transposed(dp.rows_from(row, row_end), left_weight().rows_from(column, column_end), tile,
+                        past.rows > 0 ? 1 : 0);
+    if (input_.concat())
+      multiply_transposed(dz.rows_from(row, own_end), right_weight().rows_from(column, column_end),
                           tile.rows_from(0, own_end - row), 1);
   });
 }
 
-}  // namespace
-
-void backward_convolution(const Layer& layer, const Layer& below, const Step& step, LayerMemory& memory,
-                          LayerMemory& below_memory, StepMemory& shared, const DropoutMask& source_mask) {
-  const SparseView& a = step.batch.block(layer.number).forward;
-  backward_bias(layer, padded(memory.output, a.rows, layer.out));
-  const Matrix dh = padded(shared.embedding_gradient, a.columns, layer.in);
-  if (memory.projected_first)
-    backward_project_first(layer, step, memory, shared, dh);
-  else
-    backward_aggregate_first(layer, step, memory, shared, dh);
-  if (!source_mask.empty())
-    kernels::parallel_rows(dh.rows, kPassRows, [&](RowRange rows) { apply_dropout(source_mask, rows, dh, dh); });
-  backward_activation(below, below_memory, shared, dh);
+Messages Convolution::messages() const {
+  return norm_before_ || may_project_first() ? Messages::kOwn : Messages::kInput;
 }
 
-void backward_bias(const Layer& layer, ConstMatrix z_gradient) {
-  if (layer.values.bias == nullptr) return;
-  parallel_blocks(layer.out, 64, [&](size_t begin, size_t end) {
-    std::fill_n(layer.gradients.bias + begin, end - begin, 0.0f);
-    kernels::add_column_sums({0, z_gradient.rows}, z_gradient.columns_from(begin, end), layer.gradients.bias + begin);
+void Convolution::message(ConstMatrix own, Matrix out) const {
+  if (!may_project_first()) return activation_.infer(own, {}, out);
+  Buffer<float> activated(norm_before_ ? own.rows * in() : 0);
+  const Matrix h(activated.data(), own.rows, in());
+  if (norm_before_) activation_.infer(own, {}, h);
+  const ConstMatrix from = norm_before_ ? ConstMatrix(h) : own;
+  const Tiles tiles = Tiles::of_rows(out.rows, out.columns);
+  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    multiply(from.rows_from(row, row_end), left_weight().columns_from(column, column_end),
+             out.tile(row, row_end, column, column_end));
   });
+}
+
+void Convolution::infer(const InferenceRows& rows, Matrix out) const {
+  const bool activates = norm_before_ && input_.concat();
+  Buffer<float> activated(activates ? out.rows * in() : 0);
+  const Matrix h(activated.data(), out.rows, in());
+  if (activates) activation_.infer(rows.own, {}, h);
+  const ConstMatrix own = activates ? ConstMatrix(h) : rows.own;
+  const Tiles tiles = Tiles::of_rows(out.rows, out.columns);
+  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    const Matrix z = out.tile(row, row_end, column, column_end);
+    float keep = linear_.begin_tile(z, column);
+    if (!may_project_first()) {
+      multiply(rows.aggregated.rows_from(row, row_end), left_weight().columns_from(column, column_end), z, keep);
+      keep = 1;
+    }
+    if (input_.concat()) {
+      multiply(own.rows_from(row, row_end), right_weight().columns_from(column, column_end), z, keep);
+      keep = 1;
+    }
+    if (!may_project_first()) return;
+    const ConstMatrix sums = rows.aggregated.tile(row, row_end, column, column_end);
+    for (size_t r = 0; r < z.rows; ++r)
+      for (size_t c = 0; c < z.columns; ++c) z.row(r)[c] = (keep != 0 ? z.row(r)[c] : 0.0f) + sums.row(r)[c];
+  });
+  if (norm_after())
+    activation_.infer(out, residual_ ? rows.own : ConstMatrix(), out);
+  else if (residual_)
+    add_all_rows(rows.own, out);
 }
 
 }  // namespace cgcn

@@ -1,46 +1,57 @@
-// The convolutions of layers 2 … L on a batch: forward, and backward down to the gradient at the layer below's z.
+// A convolution on the rows of the layer below.
 //
-// Aggregate first:  C = D([A·H, H]),  z = C·W + b,       H' = act(z)
-//   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dH = Aᵀ·dC_left + dC_right [+ dH' where residual],  dz_below = act'(dH)
-// Project first (where nothing is dropped):  P = H·W_left,  z = A·P + H·W_right + b
-//   dP = Aᵀ·dz,  dW = [Hᵀ·dP; Hᵀ·dz],  dH = dP·W_leftᵀ + dz·W_rightᵀ [+ dH'],  dz_below = act'(dH)
+//   h = H_{l-1}, or act(H_{l-1}) where the norm comes before;   z = D([N(A)·h, h])·W + b
+//   H_l = z (last layer),  act(z) [+ h] (norm after),  z [+ H_{l-1}] (norm before)
+//
+// Aggregate first:  C = D([A·h, h]),  z = C·W + b
+//   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dh = Aᵀ·dC_left + dC_right
+// Project first (where nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
+//   dP = Aᵀ·dz,  dW = [hᵀ·dP; hᵀ·dz],  dh = dP·W_leftᵀ + dz·W_rightᵀ
 #pragma once
 
-#include "batch/batch.h"
+#include "nn/activation.h"
+#include "nn/convolution_input.h"
 #include "nn/layer.h"
+#include "nn/linear.h"
 
 namespace cgcn {
 
-struct Step {
-  const Batch& batch;
-  uint64_t seed = 0;
-  float dropout = 0;  // 0 in inference
+class Convolution final : public Layer {
+ public:
+  Convolution(const LayerShape& shape, const ModelOptions& options, Parameters& parameters);
 
-  kernels::DropoutKey dropout_key(uint32_t stream) const { return {seed, batch.epoch, batch.index, stream}; }
-  kernels::DropoutMask mask(uint8_t* bits, size_t columns) const;
+  void plan(Workspace& workspace, std::span<const size_t> rows) override;
+  kernels::Matrix place_input(const Step& step) const override;
+  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
+  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+
+  Messages messages() const override;
+  size_t message_columns() const override { return may_project_first() ? out() : in(); }
+  void message(kernels::ConstMatrix own, kernels::Matrix out) const override;
+  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+
+ private:
+  bool may_project_first() const { return out() < in(); }
+  bool projects_first(const Step& step) const;
+  bool norm_after() const { return activation_.on() && !norm_before_; }
+  kernels::ConstMatrix left_weight() const { return linear_.weight().rows_from(0, in()); }
+  kernels::ConstMatrix right_weight() const { return linear_.weight().rows_from(in(), linear_.in()); }
+  kernels::Matrix place_sources(const Step& step) const;  // h
+  kernels::ConstMatrix constant_term(const Step& step, kernels::ConstMatrix h) const;
+  void project_and_aggregate(const SparseView& a, kernels::ConstMatrix h, kernels::Matrix z) const;
+  void backward_products(const Step& step, kernels::ConstMatrix dz, kernels::ConstMatrix past,
+                         kernels::Matrix input_gradient) const;
+  void backward_aggregate_first(const Step& step, kernels::ConstMatrix dz, kernels::ConstMatrix past,
+                                kernels::Matrix dh) const;
+  void backward_project_first(const Step& step, kernels::ConstMatrix dz, kernels::ConstMatrix past,
+                              kernels::Matrix dh) const;
+
+  bool last_, norm_before_, residual_;
+  ConvolutionInput input_;
+  Linear linear_;
+  Activation activation_;
+  Workspace* workspace_ = nullptr;
+  bool projected_first_ = false;  // in the last forward pass
 };
-
-// Streams of the dropout masks: the aggregated part and the own part of a layer's input.
-inline uint32_t aggregated_stream(const Layer& layer) { return 2 * (layer.number - 1); }
-inline uint32_t own_stream(const Layer& layer) { return 2 * (layer.number - 1) + 1; }
-
-// Whether the product shall come before the aggregation: the same result for less work.
-bool projects_first(const Layer& layer, const Step& step);
-
-// out = initial + a·source, on all threads. No initial: zero.
-void aggregate_all(const SparseView& a, kernels::ConstMatrix source, kernels::ConstMatrix initial, kernels::Matrix out);
-
-// previous: H_{l-1}, which lies in memory.input where projects_first(). term: a constant that is added to A·H; empty:
-// none. next: H_l; unused by the last layer.
-void forward_convolution(const Layer& layer, const Step& step, LayerMemory& memory, StepMemory& shared,
-                         kernels::ConstMatrix previous, kernels::ConstMatrix term, kernels::Matrix next);
-
-// From dz of this layer (in memory.output) to this layer's weight gradient and dz of the layer below. source_mask: what
-// was dropped of H_{l-1} before this layer; empty: nothing.
-void backward_convolution(const Layer& layer, const Layer& below, const Step& step, LayerMemory& memory,
-                          LayerMemory& below_memory, StepMemory& shared, const kernels::DropoutMask& source_mask);
-
-// The gradient of a layer's bias: the column sums of dz.
-void backward_bias(const Layer& layer, kernels::ConstMatrix z_gradient);
 
 }  // namespace cgcn

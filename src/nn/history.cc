@@ -4,7 +4,7 @@
 
 #include "common/memory.h"
 #include "kernels/parallel.h"
-#include "nn/convolution.h"
+#include "nn/aggregate.h"
 #include "nn/model.h"
 
 namespace cgcn {

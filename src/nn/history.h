@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "batch/batch.h"
 #include "common/buffer.h"
+#include "graph/batch.h"
 #include "kernels/matrix.h"
 
 namespace cgcn {

@@ -1,54 +1,46 @@
-// Layer 1, from the precomputed N(A)·X and X: D([N(A)X, X])·W + b. Dense rows are gathered into one product; sparse
-// rows and the identity become a small sparse matrix of the batch, whose products touch only the rows of W that it
-// names.
+// The first convolution, on the features.
 //
-// Where the batch has an input block A, layer 1 aggregates X by it: dense rows are a convolution like the others;
-// sparse ones are multiplied first, A·(D(X)·W_left) + D(X)·W_right, which has no place for dropout after the
-// aggregation.
+//   z = D([N(A)·X, X])·W + b,   H_1 = act(z), or z (last layer, or norm before)
+//
+// It takes the precomputed N(A)·X. Dense rows are gathered into one product; sparse rows and the identity become a
+// small sparse matrix of the batch (sparse_input.h). Where the batch has an input block A, the layer aggregates X by
+// it: dense rows as every convolution does; sparse ones are multiplied first, A·(D(X)·W_left) + D(X)·W_right, which has
+// no place for dropout after the aggregation. No gradient is computed for X.
 #pragma once
 
-#include "graph/features.h"
-#include "nn/convolution.h"
+#include "nn/activation.h"
+#include "nn/convolution_input.h"
+#include "nn/layer.h"
+#include "nn/linear.h"
+#include "nn/sparse_input.h"
 
 namespace cgcn {
 
-class SparseInput {
+class InputLayer final : public Layer {
  public:
-  // The batch's rows of [N(A)X, X] after dropout, as a sparse matrix over the rows of W; and its transpose. With an
-  // input block: the sources' rows of [X, 0] and below them the targets' of [0, X].
-  void gather(const Layer& layer, const Step& step, const FeatureMatrix& x, const FeatureMatrix& aggregated);
-  const SparseView& view() const { return view_; }
-  // The gradients from dz; rows of dW that the batch named, and those of the batch before that it does not name become
-  // zero.
-  void backward(const Layer& layer, const Step& step, kernels::ConstMatrix z_gradient);
-  // With an input block: room for view()·W and then for its gradient.
-  kernels::Matrix product(const Layer& layer);
-  std::span<const uint32_t> touched() const { return touched_; }
-  uint64_t bytes() const;
+  InputLayer(const LayerShape& shape, const ModelOptions& options, bool sparse, Parameters& parameters);
+
+  void plan(Workspace& workspace, std::span<const size_t> rows) override;
+  kernels::Matrix place_input(const Step&) const override { return {}; }
+  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
+  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+
+  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+
+  TouchedRows touched_rows() const override;
+  uint64_t bytes() const override;
 
  private:
-  void transpose(size_t fan_in);
-  void backward_weight(const Layer& layer, kernels::ConstMatrix gradient);
+  void forward_dense(const Step& step, kernels::Matrix z);
+  void forward_sparse(const Step& step, kernels::Matrix z);
+  void backward_sparse(const Step& step, kernels::ConstMatrix dz);
 
-  Buffer<uint64_t> offsets_, transposed_offsets_;
-  Buffer<uint32_t> columns_, transposed_columns_;
-  Buffer<float> values_, transposed_values_;
-  Buffer<uint8_t> bits_;
-  Buffer<float> product_;
-  std::vector<uint32_t> slots_, touched_;  // row of W → place in touched_
-  SparseView view_;
+  bool sparse_;
+  ConvolutionInput input_;
+  Linear linear_;
+  Activation activation_;
+  SparseInput sparse_rows_;
+  Buffer<float> sources_;  // where the batch has an input block: rows of X; if sparse, of their product with W
 };
-
-// Dense features: z and H_1.
-void forward_dense_input(const Layer& layer, const Step& step, const FeatureMatrix& x, const FeatureMatrix& aggregated,
-                         LayerMemory& memory, kernels::Matrix next);
-void backward_dense_input(const Layer& layer, const Step& step, LayerMemory& memory);
-
-// The batch's rows of dense features.
-void gather_features(const FeatureMatrix& x, const Batch& batch, kernels::Matrix out);
-
-// Sparse features.
-void forward_sparse_input(const Layer& layer, const Step& step, SparseInput& input, LayerMemory& memory,
-                          kernels::Matrix next);
 
 }  // namespace cgcn

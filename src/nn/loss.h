@@ -2,8 +2,8 @@
 // (mean over the classes too, as in the released code) where it has any number.
 #pragma once
 
-#include "batch/batch.h"
 #include "common/buffer.h"
+#include "graph/batch.h"
 #include "graph/dataset.h"
 #include "kernels/matrix.h"
 

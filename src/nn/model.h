@@ -7,42 +7,30 @@
 // only N(A)·H remains. Or D is applied to H_{l-1} before it is aggregated (Kipf and Welling). Layer 1 takes N(A)·X
 // precomputed, and drops parts of that, unless the batch has an input block; no gradient is computed for X. The
 // residual joins hidden layers of equal width (2 … L-1) and takes H before dropout after aggregation, after dropout
-// before it. With a dense head the last convolution gives an embedding, and head.h the logits. Where nothing is
-// dropped, a layer multiplies before it aggregates if that is cheaper. Results do not depend on the number of threads,
-// bit for bit.
+// before it.
+//
+// With a norm before, H_l = D([N(A)·h, h])·W_l + b_l [+ H_{l-1}] with h = ReLU(LayerNorm(H_{l-1})), and layer 1 takes X
+// as it is. With an input projection H_0 = ReLU(LayerNorm(D(X)·W_0 + b_0)) takes the place of X, and layer 1 is one
+// like the others. With a dense head the last convolution gives an embedding, and dense_head.h the logits.
+//
+// The layers themselves are in layer.h and the files that it names. Results do not depend on the number of threads, bit
+// for bit.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "batch/batch.h"
-#include "graph/dataset.h"
+#include "nn/inference_stage.h"
 #include "nn/model_options.h"
 #include "nn/parameters.h"
+#include "nn/step.h"
 
 namespace cgcn {
 
-class EmbeddingHistory;
-
-// The layout's arrays, all in the same row order: Batch::inputs are rows of these.
-struct ModelInput {
-  const FeatureMatrix& x;           // may be empty (no rows) in the plain form, which does not use it
-  const FeatureMatrix& aggregated;  // N(A)·X; sparse where X is sparse or the identity
-  const Labels& labels;
-  EmbeddingHistory* history = nullptr;  // for batches with remainders; a step brings it up to date
-};
-
 struct StepResult {
-  double loss = 0;        // mean over the labelled rows (and classes, where there are several a node)
+  double loss = 0;        // mean over the labelled rows (and classes, where a node may have several)
   uint32_t labelled = 0;  // rows that counted; where 0, the gradient is zero
-};
-
-// Which rows of a parameter have a gradient that may differ from zero.
-struct TouchedRows {
-  bool all = true;
-  std::span<const uint32_t> rows;  // rising; where not all
 };
 
 class Model {
@@ -77,19 +65,8 @@ class Model {
   // graph).
   void predict(const Batch& batch, const ModelInput& input, float* logits);
 
-  // Exact inference, layer by layer, on row blocks that the caller chooses; no dropout. Rows are packed.
-  // H_1 (logits where L = 1) of rows begin … end of the features.
-  void infer_first_layer(const FeatureMatrix& x, const FeatureMatrix& aggregated, NodeId begin, NodeId end,
-                         float* out) const;
-  // H_l (logits at l = L) from rows of N(A)·H_{l-1} and the same rows of H_{l-1}.
-  void infer_layer(uint32_t layer, const float* aggregated, const float* own, size_t rows, float* out) const;
-
-  // The same with the product first, (A·H)·W = A·(H·W), for layers that are narrower than their input:
-  // project() gives rows of H·W_aggregated, and of H·W_own + b where concatenated (else of b alone); then
-  // z = own_part + N(A)·projected; then finish_layer(z) in place. own: rows of H_{l-1}.
-  bool projects_first(uint32_t layer) const;
-  void project(uint32_t layer, const float* own, size_t rows, float* projected, float* own_part) const;
-  void finish_layer(uint32_t layer, const float* own, size_t rows, float* z) const;
+  // Exact inference, stage by stage, on rows that the caller chooses; no dropout.
+  std::vector<InferenceStage> stages() const;
 
  private:
   struct Parts;

@@ -18,13 +18,18 @@ void ModelOptions::list_options(OptionList& list) {
   list.begin_group("Model");
   list.add("layers", &layers, "graph convolutions L").range(1, 64).value("L");
   list.add("hidden", &hidden, "width F of the hidden layers").range(1, 65536).value("F");
-  list.add_choice("conv", &convolution, {{"concat", Convolution::kConcat}, {"plain", Convolution::kPlain}},
+  list.add_choice("conv", &convolution, {{"concat", ConvolutionForm::kConcat}, {"plain", ConvolutionForm::kPlain}},
                   "concat: [N(A)H, H]·W; plain: N(A)H·W");
   list.add_choice("normalisation", &normalisation, kNormalisations, "N(A) of the batch's links, paper section 3.3");
   list.add("lambda", &lambda, "weight of the diagonal in self+diagonal (paper eq. 11)").range(0, 1000);
   list.add_choice("input-normalisation", &input_normalisation, kNormalisations,
                   "N(A) of the first layer's A·X, where it takes that");
+  list.add("input-projection", &input_projection,
+           "a linear layer of width F before the first convolution, which then aggregates by the batch's edges");
   list.add("layer-norm", &layer_norm, "LayerNorm on the hidden layers");
+  list.add_choice(
+      "norm-place", &norm_place, {{"after", NormPlace::kAfter}, {"before", NormPlace::kBefore}},
+      "LayerNorm and ReLU after each hidden layer, or before each convolution, past which the residual goes");
   list.add("residual", &residual, "add a hidden layer's input to its output (paper eq. 8)");
   list.add("bias", &bias, "a bias in every layer");
   list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99);

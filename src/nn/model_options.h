@@ -13,16 +13,21 @@ enum class HeadKind { kConvolution, kDense };
 // What dropout is applied to: a layer's input after aggregation, or the embeddings before it.
 enum class DropoutPlace { kAfter, kBefore };
 
-enum class Convolution { kConcat, kPlain };  // [N(A)H, H]·W, or N(A)H·W
+enum class ConvolutionForm { kConcat, kPlain };  // [N(A)H, H]·W, or N(A)H·W
+// Where LayerNorm and ReLU stand: behind a hidden layer's product, or in front of every convolution that has a layer
+// below it.
+enum class NormPlace { kAfter, kBefore };
 
 struct ModelOptions {
   uint32_t layers = 3;
   uint32_t hidden = 256;
-  Convolution convolution = Convolution::kConcat;
+  ConvolutionForm convolution = ConvolutionForm::kConcat;
   NormalisationKind normalisation = NormalisationKind::kMean;
   float lambda = 1;
   NormalisationKind input_normalisation = NormalisationKind::kMean;  // of the precomputed A·X of layer 1
+  bool input_projection = false;
   bool layer_norm = true;
+  NormPlace norm_place = NormPlace::kAfter;
   bool residual = false;
   bool bias = false;
   float dropout = 0.2f;

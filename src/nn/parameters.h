@@ -21,11 +21,14 @@ struct Parameter {
   uint64_t size() const { return uint64_t{rows} * columns; }
 };
 
+// What a parameter begins as: Glorot and Bengio's uniform distribution on ±√(6 / (rows + columns)), or a constant.
+enum class Initial { kGlorot, kZero, kOne };
+
 class Parameters {
  public:
-  // Adds one; returns its index. allocate() ends the adding.
-  size_t add(std::string name, uint32_t rows, uint32_t columns);
-  void allocate();
+  // Adds one; returns its index. allocate() ends the adding and initialises all of them.
+  size_t add(std::string name, size_t rows, size_t columns, Initial initial);
+  void allocate(uint64_t seed);
 
   const std::vector<Parameter>& list() const { return list_; }
   std::span<float> values() { return values_; }
@@ -37,18 +40,35 @@ class Parameters {
   kernels::ConstMatrix value(size_t index) const { return view(index, values_.data()); }
   kernels::Matrix gradient(size_t index) { return view(index, gradients_.data()); }
 
-  // Glorot and Bengio's uniform distribution on ±√(6 / (rows + columns)), one random stream a row.
-  void initialise_glorot(size_t index, uint64_t seed);
-
  private:
   template <class T>
   kernels::MatrixView<T> view(size_t index, T* buffer) const {
     const Parameter& p = list_[index];
     return {buffer + p.offset, p.rows, p.columns};
   }
+  void initialise_glorot(size_t index, uint64_t seed);
+
   std::vector<Parameter> list_;
+  std::vector<Initial> initial_;
   uint64_t size_ = 0;
   Buffer<float> values_, gradients_;
+};
+
+// One of them, for the layer that it belongs to; views are valid after allocate(). Default: there is none.
+class OwnParameter {
+ public:
+  OwnParameter() = default;
+  OwnParameter(Parameters& parameters, std::string name, size_t rows, size_t columns, Initial initial)
+      : parameters_(&parameters), index_(parameters.add(std::move(name), rows, columns, initial)) {}
+
+  bool exists() const { return parameters_ != nullptr; }
+  size_t index() const { return index_; }
+  kernels::ConstMatrix value() const { return exists() ? parameters_->value(index_) : kernels::Matrix(); }
+  kernels::Matrix gradient() const { return exists() ? parameters_->gradient(index_) : kernels::Matrix(); }
+
+ private:
+  Parameters* parameters_ = nullptr;
+  size_t index_ = 0;
 };
 
 }  // namespace cgcn

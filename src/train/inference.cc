@@ -34,19 +34,23 @@ Inference::Inference(const Model& model, const InferenceInput& input, uint64_t m
 
 namespace {
 
-// A task holds rows of the aggregate, of the input, of the output, and one slab's rows on the way to the file.
+// A task holds rows of the aggregate, of the input (and of what its norm makes of it), of the output, and one slab's
+// rows on the way to the file.
 uint64_t fixed_memory(const Model& model, uint64_t nodes) {
+  const uint64_t matrices = model.options().norm_place == NormPlace::kBefore ? 6 : 5;
   uint64_t widest = 0;
-  for (uint32_t l = 1; l <= model.num_layers(); ++l) widest = std::max<uint64_t>(widest, model.layer_width(l));
-  return 5 * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
+  for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
+  return matrices * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
 }
 
 // Columns of the embeddings that are alive at a time.
 uint64_t alive_columns(const Model& model) {
-  uint64_t alive = model.layer_width(1);
-  for (uint32_t l = 2; l <= model.num_layers(); ++l)
-    alive =
-        std::max<uint64_t>(alive, model.layer_width(l - 1) + (model.projects_first(l) ? 2 : 1) * model.layer_width(l));
+  uint64_t alive = 0, below = 0;
+  for (const InferenceStage& stage : model.stages()) {
+    const uint64_t messages = stage.messages() == Messages::kOwn ? stage.message_columns() : 0;
+    alive = std::max<uint64_t>(alive, below + messages + stage.out());
+    below = stage.out();
+  }
   return alive;
 }
 
@@ -96,79 +100,54 @@ void Inference::for_each_block(const char* title, Work&& work) const {
 
 SlabMatrix Inference::run(uint32_t layer) const {
   CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
-  SlabMatrix embeddings = run_first_layer();
-  for (uint32_t l = 2; l <= layer; ++l)
-    embeddings =
-        model_.projects_first(l) ? run_projected_layer(l, std::move(embeddings)) : run_layer(l, std::move(embeddings));
+  SlabMatrix embeddings;
+  for (const InferenceStage& stage : model_.stages())
+    if (stage.number() <= layer) embeddings = run_stage(stage, std::move(embeddings));
   check_mappings();
   return embeddings;
 }
 
-SlabMatrix Inference::run_first_layer() const {
-  SlabMatrix out = make_matrix(model_.layer_width(1));
-  for_each_block("Evaluating layer 1", [&](RowRange range) {
-    Buffer<float> scratch(out.spilled() ? range.size() * out.columns() : 0);
-    model_.infer_first_layer(input_.x, input_.aggregated, static_cast<NodeId>(range.begin),
-                             static_cast<NodeId>(range.end), out.place_rows(range, scratch.data()).data);
-    out.write_rows(range, scratch.data());
-  });
-  return out;
-}
-
-SlabMatrix Inference::run_layer(uint32_t layer, SlabMatrix own) const {
-  SlabMatrix out = make_matrix(model_.layer_width(layer));
-  const SlabMatrix aggregated = own.spilled() ? aggregate_slabs(own) : SlabMatrix();
-  for_each_block("Evaluating", [&](RowRange range) {
-    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0), gathered(range.size() * own.columns());
+SlabMatrix Inference::run_stage(const InferenceStage& stage, SlabMatrix own) const {
+  const bool aggregates = stage.messages() != Messages::kNone, own_messages = stage.messages() == Messages::kOwn;
+  const SlabMatrix made = own_messages ? make_messages(stage, own) : SlabMatrix();
+  const SlabMatrix& messages = own_messages ? made : own;
+  SlabMatrix out = make_matrix(stage.out());
+  const SlabMatrix aggregated = aggregates && messages.spilled() ? aggregate_slabs(messages) : SlabMatrix();
+  for_each_block(stage.number() == 1 && !aggregates ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
+    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
     Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
-    if (own.spilled()) {
-      aggregated.read_rows(range, gathered.data());
-    } else {
-      NormalisedRows::Block block;
-      rows_.fill(range.begin, range.end, block);
-      kernels::aggregate(block.view, own.matrix(), {0, range.size()}, {}, {},
-                         Matrix(gathered.data(), range.size(), own.columns()));
+    Buffer<float> gathered(range.size() * messages.columns());
+    InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
+    if (aggregates) {
+      rows.own = own.read_rows(range, own_scratch.data());
+      rows.aggregated = aggregate_rows(messages, aggregated, range, gathered.data());
     }
-    model_.infer_layer(layer, gathered.data(), own.read_rows(range, own_scratch.data()).data, range.size(),
-                       out.place_rows(range, out_scratch.data()).data);
+    stage.infer(rows, out.place_rows(range, out_scratch.data()));
     out.write_rows(range, out_scratch.data());
   });
   return out;
 }
 
-// z = H·W_own + b + N(A)·(H·W_aggregated): the aggregation is as narrow as the layer's output.
-SlabMatrix Inference::run_projected_layer(uint32_t layer, SlabMatrix own) const {
-  const size_t width = model_.layer_width(layer);
-  SlabMatrix projected = make_matrix(width), out = make_matrix(width);
+// What a stage makes of its input before it is aggregated: narrower rows, (A·H)·W = A·(H·W), or activated ones.
+SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatrix& own) const {
+  SlabMatrix out = make_matrix(stage.message_columns());
   for_each_block("Evaluating", [&](RowRange range) {
     Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
-    Buffer<float> projected_scratch(own.spilled() ? range.size() * width : 0);
-    Buffer<float> out_scratch(own.spilled() ? range.size() * width : 0);
-    model_.project(layer, own.read_rows(range, own_scratch.data()).data, range.size(),
-                   projected.place_rows(range, projected_scratch.data()).data,
-                   out.place_rows(range, out_scratch.data()).data);
-    projected.write_rows(range, projected_scratch.data());
+    Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
+    stage.message(own.read_rows(range, own_scratch.data()), out.place_rows(range, out_scratch.data()));
     out.write_rows(range, out_scratch.data());
   });
-  const SlabMatrix aggregated = projected.spilled() ? aggregate_slabs(projected) : SlabMatrix();
-  for_each_block("Evaluating", [&](RowRange range) {
-    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
-    Buffer<float> out_scratch(out.spilled() ? range.size() * width : 0);
-    Buffer<float> gathered(range.size() * width);
-    if (projected.spilled()) {
-      aggregated.read_rows(range, gathered.data());
-    } else {
-      NormalisedRows::Block block;
-      rows_.fill(range.begin, range.end, block);
-      kernels::aggregate(block.view, projected.matrix(), {0, range.size()}, {}, {},
-                         Matrix(gathered.data(), range.size(), width));
-    }
-    const ConstMatrix part = out.read_rows(range, out_scratch.data());
-    const Matrix z = out.place_rows(range, out_scratch.data());
-    for (size_t i = 0; i < range.size() * width; ++i) z.data[i] = part.data[i] + gathered[i];
-    model_.finish_layer(layer, own.read_rows(range, own_scratch.data()).data, range.size(), z.data);
-    out.write_rows(range, out_scratch.data());
-  });
+  return out;
+}
+
+// Rows of N(A)·M: computed, or read where M is spilled and they were computed slab by slab.
+ConstMatrix Inference::aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, RowRange range,
+                                      float* scratch) const {
+  if (messages.spilled()) return aggregated.read_rows(range, scratch);
+  NormalisedRows::Block block;
+  rows_.fill(range.begin, range.end, block);
+  const Matrix out(scratch, range.size(), messages.columns());
+  kernels::aggregate(block.view, messages.matrix(), {0, range.size()}, {}, {}, out);
   return out;
 }
 

@@ -3,8 +3,9 @@
 //   H_l = layer_l(N(A)·H_{l-1}, H_{l-1}),  N(A) on the degrees of the whole graph; no dropout, no sampling, no cut
 //   links
 //
-// Two layers' embeddings are alive at a time. Where they do not fit in the budget they are spilled (slab_matrix.h).
-// Rows are worked on in blocks of a fixed size, so that neither the budget nor the number of threads changes a bit.
+// The layers are those that train, run on rows of the graph (nn/inference_stage.h). Two layers' embeddings are alive at
+// a time. Where they do not fit in the budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed
+// size, so that neither the budget nor the number of threads changes a bit.
 #pragma once
 
 #include "graph/features.h"
@@ -38,9 +39,10 @@ class Inference {
   void plan(uint64_t memory);
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
-  SlabMatrix run_first_layer() const;
-  SlabMatrix run_layer(uint32_t layer, SlabMatrix own) const;
-  SlabMatrix run_projected_layer(uint32_t layer, SlabMatrix own) const;
+  SlabMatrix run_stage(const InferenceStage& stage, SlabMatrix own) const;
+  SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
+  kernels::ConstMatrix aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, kernels::RowRange range,
+                                      float* scratch) const;
   SlabMatrix aggregate_slabs(const SlabMatrix& source) const;
   template <class Work>
   void for_each_block(const char* title, Work&& work) const;

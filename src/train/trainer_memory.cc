@@ -22,7 +22,7 @@ uint64_t history_bytes(const Model& model, uint64_t nodes) {
 }
 
 bool takes_x(const RunOptions& options) {
-  return options.model.convolution == Convolution::kConcat || options.batch_aggregates_input();
+  return options.model.convolution == ConvolutionForm::kConcat || options.batch_aggregates_input();
 }
 
 // The batch's rows of sparse features as a matrix over the rows of W, its transpose, and where each row of W is in it.

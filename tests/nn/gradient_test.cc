@@ -36,7 +36,7 @@ std::vector<Case> all_cases() {
   const auto add = [&](std::string name, uint32_t layers, std::function<void(Case&)> change) {
     cases.push_back(make_case(std::move(name), layers, std::move(change)));
   };
-  const auto plain = [](Case& c) { c.options.convolution = Convolution::kPlain; };
+  const auto plain = [](Case& c) { c.options.convolution = ConvolutionForm::kPlain; };
   add("OneLayer", 1, [](Case&) {});
   add("Concat", 3, [](Case&) {});
   add("ConcatDropout", 3, [](Case& c) { c.options.dropout = 0.3f; });

@@ -120,39 +120,36 @@ void expect_exact_inference(InputKind kind, const ModelOptions& options) {
   std::vector<float> expected(n * SmallProblem::kClasses);
   model.predict(problem.batch, {problem.x, problem.aggregated, problem.labels}, expected.data());
 
-  for (const bool project : {false, true}) {
-    std::vector<float> h(n * model.layer_width(1));
-    for (NodeId begin = 0; begin < n; begin += 17)  // in blocks of odd size
-      model.infer_first_layer(problem.x, problem.aggregated, begin, std::min(n, begin + 17),
-                              &h[begin * model.layer_width(1)]);
-    const SparseView& a = problem.blocks[0].forward;
-    const auto aggregate = [&](const std::vector<float>& from, size_t width, std::vector<float>& to) {
-      for (uint32_t r = 0; r < n; ++r)
-        for (uint64_t i = a.offsets[r]; i < a.offsets[r + 1]; ++i)
-          for (size_t c = 0; c < width; ++c) to[r * width + c] += a.values[i] * from[a.column_indices[i] * width + c];
-    };
-    for (uint32_t layer = 2; layer <= options.layers; ++layer) {
-      const size_t in = model.layer_width(layer - 1), out = model.layer_width(layer);
-      std::vector<float> next(n * out);
-      if (project) {
-        std::vector<float> projected(n * out);
-        model.project(layer, h.data(), n, projected.data(), next.data());
-        aggregate(projected, out, next);
-        model.finish_layer(layer, h.data(), n, next.data());
-      } else {
-        std::vector<float> aggregated(n * in);
-        aggregate(h, in, aggregated);
-        model.infer_layer(layer, aggregated.data(), h.data(), n, next.data());
+  const SparseView& a = problem.blocks[0].forward;
+  std::vector<float> h;
+  for (const InferenceStage& stage : model.stages()) {
+    const bool own_messages = stage.messages() == Messages::kOwn;
+    const size_t width = own_messages ? stage.message_columns() : stage.in();
+    std::vector<float> messages = own_messages ? std::vector<float>(n * width) : h;
+    if (own_messages) stage.message({h.data(), n, stage.in()}, {messages.data(), n, width});
+    std::vector<float> aggregated(messages.empty() ? 0 : n * width), next(n * stage.out());
+    for (uint32_t r = 0; r < n && !messages.empty(); ++r)
+      for (uint64_t i = a.offsets[r]; i < a.offsets[r + 1]; ++i)
+        for (size_t c = 0; c < width; ++c)
+          aggregated[r * width + c] += a.values[i] * messages[a.column_indices[i] * width + c];
+    for (NodeId begin = 0; begin < n; begin += 17) {  // in blocks of odd size
+      const NodeId end = std::min(n, begin + 17);
+      InferenceRows rows{problem.x, problem.aggregated, begin, end};
+      if (!messages.empty()) {
+        rows.own = kernels::ConstMatrix(h.data(), n, stage.in()).rows_from(begin, end);
+        rows.aggregated = kernels::ConstMatrix(aggregated.data(), n, width).rows_from(begin, end);
       }
-      h = std::move(next);
+      stage.infer(rows, kernels::Matrix(next.data(), n, stage.out()).rows_from(begin, end));
     }
-    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(h[i], expected[i], 2e-5) << "project " << project;
+    h = std::move(next);
   }
+  ASSERT_EQ(h.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(h[i], expected[i], 2e-5);
 }
 
 TEST(Model, InfersLayerByLayerWhatForwardComputes) {
   for (const auto kind : {InputKind::kDense32, InputKind::kDense16, InputKind::kSparse, InputKind::kIdentity})
-    for (const auto convolution : {Convolution::kConcat, Convolution::kPlain})
+    for (const auto convolution : {ConvolutionForm::kConcat, ConvolutionForm::kPlain})
       for (const bool bias : {false, true}) {
         ModelOptions options = small_options(4);
         options.convolution = convolution;
@@ -165,8 +162,12 @@ TEST(Model, InfersLayerByLayerWhatForwardComputes) {
 TEST(Model, ProjectsFirstOnlyWhereItIsNarrower) {
   const SmallProblem problem(InputKind::kDense32, 3, false, false);
   const Model model(small_options(), shape_of(problem), 1);
-  EXPECT_FALSE(model.projects_first(2));  // 9 → 9
-  EXPECT_TRUE(model.projects_first(3));   // 9 → 5
+  const auto stages = model.stages();
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_EQ(stages[0].messages(), Messages::kNone);
+  EXPECT_EQ(stages[1].messages(), Messages::kInput);  // 9 → 9
+  EXPECT_EQ(stages[2].messages(), Messages::kOwn);    // 9 → 5
+  EXPECT_EQ(stages[2].message_columns(), 5u);
 }
 
 TEST(Model, GradientOfASparseInputIsZeroButInTouchedRows) {

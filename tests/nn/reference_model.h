@@ -78,7 +78,7 @@ class ReferenceModel {
   }
 
  private:
-  bool concat() const { return options_.convolution == Convolution::kConcat; }
+  bool concat() const { return options_.convolution == ConvolutionForm::kConcat; }
 
   Rows through_head(const Rows& embeddings) const {
     Rows logits;

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "batch/batch.h"
 #include "common/random.h"
+#include "graph/batch.h"
 #include "graph/dataset.h"
 #include "graph/features.h"
 

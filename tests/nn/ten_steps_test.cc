@@ -100,7 +100,7 @@ Model make_model(const nlohmann::json& recorded) {
   ModelOptions options;
   options.layers = recorded.at("layers");
   options.hidden = kHidden;
-  options.convolution = recorded.at("concat").get<bool>() ? Convolution::kConcat : Convolution::kPlain;
+  options.convolution = recorded.at("concat").get<bool>() ? ConvolutionForm::kConcat : ConvolutionForm::kPlain;
   options.layer_norm = recorded.at("norm");
   options.residual = recorded.at("residual");
   options.bias = recorded.at("bias");

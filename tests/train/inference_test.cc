@@ -54,7 +54,7 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
     ModelOptions options;
     options.layers = 1 + random.below(4);
     options.hidden = 1 + random.below(20);
-    options.convolution = random.below(2) == 0 ? Convolution::kConcat : Convolution::kPlain;
+    options.convolution = random.below(2) == 0 ? ConvolutionForm::kConcat : ConvolutionForm::kPlain;
     options.normalisation = static_cast<NormalisationKind>(random.below(7));
     options.lambda = 0.5f;
     options.residual = random.below(2) == 0;

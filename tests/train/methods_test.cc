@@ -79,7 +79,7 @@ TEST_P(MethodsTest, WithAllNeighboursTheGradientIsThatOfTheWholeGraph) {
   options_.method.fanout = "0";
   options_.method.layer_nodes = 0;
   for (const NormalisationKind kind : {NormalisationKind::kMean, NormalisationKind::kSymmetric}) {
-    for (const Convolution convolution : {Convolution::kConcat, Convolution::kPlain}) {
+    for (const ConvolutionForm convolution : {ConvolutionForm::kConcat, ConvolutionForm::kPlain}) {
       options_.model.normalisation = kind;
       options_.model.convolution = convolution;
       Problem problem(folder_ / "store", options_);

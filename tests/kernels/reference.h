@@ -1,4 +1,6 @@
-#include "kernels/reference.h"
+// The plain twin of every kernel: one loop that reads like the formula, sums in double. Tests compare the fast kernels
+// with these over odd sizes and strides, and the kernel laboratory times both.
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -6,17 +8,20 @@
 #include <vector>
 
 #include "common/random.h"
+#include "kernels/activation.h"
+#include "kernels/adam_step.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
+#include "kernels/spmm.h"
 
 namespace cgcn::kernels::reference {
-namespace {
-
-float dropped(const DropoutMask& mask, size_t r, size_t c, double value) {
+inline float dropped(const DropoutMask& mask, size_t r, size_t c, double value) {
   return mask.keeps(r, c) ? static_cast<float>(value) * mask.scale : 0.0f;
 }
 
-float value_of(float value) { return value; }
+inline float value_of(float value) { return value; }
 
-float value_of(uint16_t half) {
+inline float value_of(uint16_t half) {
   const int exponent = (half >> 10) & 31, fraction = half & 1023;
   const float sign = (half & 0x8000) != 0 ? -1.0f : 1.0f;
   if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
@@ -25,15 +30,13 @@ float value_of(uint16_t half) {
 }
 
 template <class T>
-void gather(const T* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
+inline void gather(const T* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t c = 0; c < out.columns; ++c)
       out.row(r)[c] = dropped(mask, r, c, value_of(source[ids[r] * out.columns + c]));
 }
 
-}  // namespace
-
-void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
+inline void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   for (size_t r = 0; r < c.rows; ++r)
     for (size_t j = 0; j < c.columns; ++j) {
       double sum = keep == 0 ? 0 : keep * c.row(r)[j];
@@ -42,8 +45,8 @@ void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
     }
 }
 
-void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial, const DropoutMask& mask,
-               Matrix out) {
+inline void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
+                      const DropoutMask& mask, Matrix out) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t c = 0; c < out.columns; ++c) {
       double sum = r < initial.rows ? initial.row(r)[c] : 0;
@@ -53,7 +56,7 @@ void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatr
     }
 }
 
-void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
+inline void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
   const PhiloxKey philox_seed = philox_key(key.seed, Purpose::kDropout);
   const uint32_t threshold = dropout_threshold(rate);
   for (size_t r = rows.begin; r < rows.end; ++r)
@@ -68,19 +71,20 @@ void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange col
     }
 }
 
-void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out) {
+inline void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t c = 0; c < out.columns; ++c) out.row(r)[c] = dropped(mask, r, c, in.row(r)[c]);
 }
 
-void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
+inline void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
   gather(source, ids, rows, mask, out);
 }
-void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
+inline void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask,
+                        Matrix out) {
   gather(source, ids, rows, mask, out);
 }
 
-void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstMatrix residual, Matrix out) {
+inline void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstMatrix residual, Matrix out) {
   const auto width = static_cast<double>(z.columns);
   for (size_t r = rows.begin; r < rows.end; ++r) {
     double mean = 0, variance = 0;
@@ -99,8 +103,8 @@ void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstMatrix r
   }
 }
 
-void activate_backward(RowRange rows, ConstMatrix output_gradient, const LayerNorm& norm, Matrix z,
-                       float* scale_gradient, float* offset_gradient) {
+inline void activate_backward(RowRange rows, ConstMatrix output_gradient, const LayerNorm& norm, Matrix z,
+                              float* scale_gradient, float* offset_gradient) {
   const auto width = static_cast<double>(z.columns);
   std::vector<double> normalised(z.columns), gradient(z.columns);
   for (size_t r = rows.begin; r < rows.end; ++r) {
@@ -125,12 +129,12 @@ void activate_backward(RowRange rows, ConstMatrix output_gradient, const LayerNo
   }
 }
 
-void add_column_sums(RowRange rows, ConstMatrix m, float* sums) {
+inline void add_column_sums(RowRange rows, ConstMatrix m, float* sums) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t c = 0; c < m.columns; ++c) sums[c] += m.row(r)[c];
 }
 
-float softmax_cross_entropy(float* logits, size_t classes, uint32_t label, float gradient_scale) {
+inline float softmax_cross_entropy(float* logits, size_t classes, uint32_t label, float gradient_scale) {
   const double largest = *std::max_element(logits, logits + classes), target = logits[label];
   double sum = 0;
   for (size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - largest);
@@ -139,7 +143,7 @@ float softmax_cross_entropy(float* logits, size_t classes, uint32_t label, float
   return static_cast<float>(std::log(sum) + largest - target);
 }
 
-float sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits, float gradient_scale) {
+inline float sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits, float gradient_scale) {
   double loss = 0;
   for (size_t c = 0; c < classes; ++c) {
     const double logit = logits[c], bit = (label_bits[c / 8] >> (c % 8)) & 1;
@@ -149,7 +153,7 @@ float sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_
   return static_cast<float>(loss);
 }
 
-void adam_step(const AdamCoefficients& k, size_t size, const float* gradient, float* value, float* m, float* v) {
+inline void adam_step(const AdamCoefficients& k, size_t size, const float* gradient, float* value, float* m, float* v) {
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i] * k.gradient_scale + k.weight_decay * value[i];
     m[i] = k.beta1 * m[i] + (1 - k.beta1) * g;
@@ -158,13 +162,13 @@ void adam_step(const AdamCoefficients& k, size_t size, const float* gradient, fl
   }
 }
 
-double sum_of_squares(size_t size, const float* x) {
+inline double sum_of_squares(size_t size, const float* x) {
   double sum = 0;
   for (size_t i = 0; i < size; ++i) sum += static_cast<double>(x[i]) * x[i];
   return sum;
 }
 
-bool all_finite(size_t size, const float* x) {
+inline bool all_finite(size_t size, const float* x) {
   return std::all_of(x, x + size, [](float value) { return std::isfinite(value); });
 }
 

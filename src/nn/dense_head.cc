@@ -1,0 +1,90 @@
+#include "nn/dense_head.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/activation.h"
+#include "kernels/gemm.h"
+#include "kernels/parallel.h"
+
+namespace cgcn {
+
+using kernels::ConstMatrix;
+using kernels::Matrix;
+using kernels::padded;
+using kernels::RowRange;
+
+namespace {
+
+double dot(const float* a, const float* b, size_t size) {
+  double sum = 0;
+  for (size_t c = 0; c < size; ++c) sum += double{a[c]} * b[c];
+  return sum;
+}
+
+// out = h / ‖h‖; returns 1 / ‖h‖. A row of zeros stays one.
+float normalise_row(const float* h, size_t size, float* out) {
+  constexpr double kLeast = 1e-12;  // of the square
+  const auto inverse = static_cast<float>(1 / std::sqrt(std::max(dot(h, h, size), kLeast)));
+  for (size_t c = 0; c < size; ++c) out[c] = h[c] * inverse;
+  return inverse;
+}
+
+}  // namespace
+
+DenseHead::DenseHead(const LayerShape& shape, Parameters& parameters)
+    : Layer(shape),
+      weight_(parameters, "head.weight", shape.in, shape.out, Initial::kGlorot),
+      bias_(parameters, "head.bias", 1, shape.out, Initial::kZero) {}
+
+void DenseHead::plan(Workspace& workspace, std::span<const size_t> rows) {
+  workspace_ = &workspace;
+  unit_ = workspace.take_matrix(rows[number()], in());
+  inverse_length_ = workspace.take<float>(rows[number()]);
+  workspace.share_rows(number(), rows[number()], in());
+}
+
+Matrix DenseHead::place_input(const Step& step) const {
+  return workspace_->rows(number(), step.batch.rows_of_layer(number()), in());
+}
+
+void DenseHead::multiply_rows(ConstMatrix y, Matrix logits, RowRange rows) const {
+  for (size_t r = rows.begin; r < rows.end; ++r) std::copy_n(bias_.value().data, out(), logits.row(r));
+  multiply(y.rows_from(rows.begin, rows.end), weight_.value(), logits.rows_from(rows.begin, rows.end), 1);
+}
+
+void DenseHead::forward(const Step&, Matrix below, Matrix out) {
+  const Matrix y = padded(unit_, below.rows, in());
+  kernels::parallel_rows(below.rows, kPassRows, [&](RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r) inverse_length_[r] = normalise_row(below.row(r), in(), y.row(r));
+    multiply_rows(y, out, rows);
+  });
+}
+
+Matrix DenseHead::backward(const Step& step, Matrix gradient) {
+  const ConstMatrix y = padded(unit_, gradient.rows, in());
+  const Matrix dh = place_input(step);
+  std::fill_n(bias_.gradient().data, out(), 0.0f);
+  kernels::add_column_sums({0, gradient.rows}, gradient, bias_.gradient().data);
+  multiply_by_transpose_of(y, gradient, weight_.gradient());
+  kernels::parallel_rows(dh.rows, kPassRows, [&](RowRange rows) {
+    multiply_transposed(ConstMatrix(gradient).rows_from(rows.begin, rows.end), weight_.value(),
+                        dh.rows_from(rows.begin, rows.end));
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      const auto along = static_cast<float>(dot(y.row(r), dh.row(r), in()));
+      for (size_t c = 0; c < in(); ++c) dh.row(r)[c] = (dh.row(r)[c] - along * y.row(r)[c]) * inverse_length_[r];
+    }
+  });
+  return dh;
+}
+
+void DenseHead::infer(const InferenceRows& rows, Matrix out) const {
+  Buffer<float> unit(out.rows * in());
+  const Matrix y(unit.data(), out.rows, in());
+  kernels::parallel_rows(out.rows, kPassRows, [&](RowRange range) {
+    for (size_t r = range.begin; r < range.end; ++r) normalise_row(rows.own.row(r), in(), y.row(r));
+    multiply_rows(y, out, range);
+  });
+}
+
+}  // namespace cgcn

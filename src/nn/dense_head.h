@@ -1,0 +1,31 @@
+// GraphSAGE's head: the last convolution gives embeddings instead of logits; their rows are brought to length 1, and a
+// dense layer makes logits of them.
+//
+//   y = H / ‖H‖,  logits = y·W + b;   dW = yᵀ·dlogits,  dy = dlogits·Wᵀ,  dH = (dy - y·⟨y, dy⟩) / ‖H‖
+#pragma once
+
+#include "nn/layer.h"
+#include "nn/parameters.h"
+
+namespace cgcn {
+
+class DenseHead final : public Layer {
+ public:
+  DenseHead(const LayerShape& shape, Parameters& parameters);
+
+  void plan(Workspace& workspace, std::span<const size_t> rows) override;
+  kernels::Matrix place_input(const Step& step) const override;
+  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
+  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+
+  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+
+ private:
+  void multiply_rows(kernels::ConstMatrix y, kernels::Matrix logits, kernels::RowRange rows) const;
+
+  OwnParameter weight_, bias_;
+  float *unit_ = nullptr, *inverse_length_ = nullptr;
+  Workspace* workspace_ = nullptr;
+};
+
+}  // namespace cgcn

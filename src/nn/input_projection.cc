@@ -1,0 +1,77 @@
+#include "nn/input_projection.h"
+
+#include "common/threads.h"
+#include "nn/feature_product.h"
+
+namespace cgcn {
+
+using kernels::Matrix;
+
+namespace {
+
+constexpr const char* kName = "projection";
+
+// D drops parts of X, wherever the convolutions have it.
+ModelOptions without_aggregation(ModelOptions options) {
+  options.convolution = ConvolutionForm::kPlain;
+  options.dropout_place = DropoutPlace::kAfter;
+  return options;
+}
+
+}  // namespace
+
+InputProjection::InputProjection(const LayerShape& shape, const ModelOptions& options, bool sparse,
+                                 Parameters& parameters)
+    : Layer(shape),
+      sparse_(sparse),
+      input_(shape.number, shape.in, without_aggregation(options)),
+      linear_(kName, shape.in, shape.out, options.bias, parameters) {
+  if (options.norm_place == NormPlace::kAfter) activation_ = Activation(kName, out(), options.layer_norm, parameters);
+}
+
+void InputProjection::plan(Workspace& workspace, std::span<const size_t> rows) {
+  activation_.plan(workspace, rows[number()]);
+  if (sparse_) return;
+  input_.plan(workspace, rows[number()], 0);
+  linear_.plan(workspace, rows[number()]);
+}
+
+void InputProjection::forward(const Step& step, Matrix, Matrix out) {
+  const Matrix z = activation_.on() ? activation_.input(out.rows) : out;
+  const FeatureMatrix& x = step.input.x;
+  if (sparse_) {
+    sparse_rows_.gather(step, input_.stream(), {.left = x});
+    sparse_rows_.multiply(linear_, true, z);
+  } else {
+    input_.gather(step, x, x, linear_.input(z.rows));
+    linear_.forward(z);
+  }
+  if (activation_.on()) activation_.forward({}, out);
+}
+
+Matrix InputProjection::backward(const Step&, Matrix gradient) {
+  const Matrix dz = activation_.on() ? activation_.backward(gradient) : gradient;
+  if (sparse_) {
+    linear_.backward_bias(dz);
+    sparse_rows_.backward(linear_, dz);
+  } else {
+    if (!activation_.on()) linear_.clear_padding(dz);
+    linear_.backward(dz);
+  }
+  return {};
+}
+
+void InputProjection::infer(const InferenceRows& rows, Matrix out) const {
+  parallel_blocks(out.rows, kProductRows, [&](size_t begin, size_t end) {
+    const Matrix z = out.rows_from(begin, end);
+    add_feature_product(rows.x, static_cast<NodeId>(rows.begin + begin), static_cast<NodeId>(rows.begin + end),
+                        linear_.weight(), z, linear_.begin_tile(z, 0));
+  });
+  if (activation_.on()) activation_.infer(out, {}, out);
+}
+
+TouchedRows InputProjection::touched_rows() const {
+  return sparse_ ? TouchedRows{false, sparse_rows_.touched()} : TouchedRows();
+}
+
+}  // namespace cgcn

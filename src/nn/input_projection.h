@@ -1,0 +1,38 @@
+// A linear layer before the first convolution, which brings the features to the width of the hidden layers.
+//
+//   z = D(X)·W + b,   H_0 = act(z), or z (norm before)
+//
+// The first convolution is then one like the others, and no A·X is needed. No gradient is computed for X.
+#pragma once
+
+#include "nn/activation.h"
+#include "nn/convolution_input.h"
+#include "nn/layer.h"
+#include "nn/linear.h"
+#include "nn/sparse_input.h"
+
+namespace cgcn {
+
+class InputProjection final : public Layer {
+ public:
+  InputProjection(const LayerShape& shape, const ModelOptions& options, bool sparse, Parameters& parameters);
+
+  void plan(Workspace& workspace, std::span<const size_t> rows) override;
+  kernels::Matrix place_input(const Step&) const override { return {}; }
+  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
+  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+
+  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+
+  TouchedRows touched_rows() const override;
+  uint64_t bytes() const override { return sparse_rows_.bytes(); }
+
+ private:
+  bool sparse_;
+  ConvolutionInput input_;
+  Linear linear_;
+  Activation activation_;
+  SparseInput sparse_rows_;
+};
+
+}  // namespace cgcn

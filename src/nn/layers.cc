@@ -1,0 +1,34 @@
+#include "nn/layers.h"
+
+#include "nn/convolution.h"
+#include "nn/dense_head.h"
+#include "nn/input_layer.h"
+#include "nn/input_projection.h"
+
+namespace cgcn {
+
+std::vector<std::unique_ptr<Layer>> make_layers(const ModelOptions& options, const ModelShape& shape,
+                                                Parameters& parameters) {
+  const bool dense_head = options.head == HeadKind::kDense, sparse = shape.sparse_input;
+  const uint32_t last = options.layers;
+  const LayerShape projection{.number = 0, .in = shape.input_columns, .out = options.hidden};
+  const LayerShape head{.number = last, .in = options.hidden, .out = shape.num_classes};
+
+  std::vector<std::unique_ptr<Layer>> layers;
+  if (options.input_projection)
+    layers.push_back(std::make_unique<InputProjection>(projection, options, sparse, parameters));
+  for (uint32_t l = 1; l <= last; ++l) {
+    const LayerShape place{.number = l,
+                           .in = layers.empty() ? shape.input_columns : options.hidden,
+                           .out = l == last && !dense_head ? shape.num_classes : options.hidden,
+                           .last = l == last};
+    if (layers.empty())
+      layers.push_back(std::make_unique<InputLayer>(place, options, sparse, parameters));
+    else
+      layers.push_back(std::make_unique<Convolution>(place, options, parameters));
+  }
+  if (dense_head) layers.push_back(std::make_unique<DenseHead>(head, parameters));
+  return layers;
+}
+
+}  // namespace cgcn

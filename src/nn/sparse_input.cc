@@ -1,0 +1,123 @@
+#include "nn/sparse_input.h"
+
+#include <algorithm>
+
+#include "common/threads.h"
+#include "kernels/spmm.h"
+
+namespace cgcn {
+
+using kernels::ConstMatrix;
+using kernels::DropoutMask;
+using kernels::Matrix;
+
+namespace {
+
+size_t row_entries(const FeatureMatrix& features, NodeId v) {
+  return features.kind() == FeatureMatrix::Kind::kIdentity ? 1 : features.row_columns(v).size();
+}
+
+void write_row(const FeatureMatrix& features, NodeId v, uint32_t first_column, uint32_t* columns, float* values) {
+  if (features.kind() == FeatureMatrix::Kind::kIdentity) {
+    columns[0] = first_column + v;
+    values[0] = 1;
+    return;
+  }
+  const auto row_columns = features.row_columns(v);
+  const auto row_values = features.row_values(v);
+  for (size_t i = 0; i < row_columns.size(); ++i) {
+    columns[i] = first_column + row_columns[i];
+    values[i] = row_values[i];
+  }
+}
+
+}  // namespace
+
+void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
+  const auto inputs = step.batch.inputs;
+  const size_t sources = inputs.size(), n = sources + (rows.stacked && rows.right != nullptr ? rows.targets : 0);
+  const uint32_t in = rows.left.columns();
+  const auto node = [&](size_t r) { return inputs[r < sources ? r : r - sources]; };
+  const auto left = [&](size_t r) { return r < sources ? row_entries(rows.left, node(r)) : 0; };
+  const auto right = [&](size_t r) {
+    const bool has_right = rows.right != nullptr && (!rows.stacked || r >= sources);
+    return has_right ? row_entries(*rows.right, node(r)) : 0;
+  };
+  offsets_.reserve_discarding(n + 1);
+  offsets_[0] = 0;
+  for (size_t r = 0; r < n; ++r) offsets_[r + 1] = offsets_[r] + left(r) + right(r);
+  columns_.reserve_discarding(offsets_[n]);
+  values_.reserve_discarding(offsets_[n]);
+  bits_.reserve_discarding(offsets_[n] / 8 + 8 * (n + 2));
+  parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      const size_t first = offsets_[r], second = first + left(r), entries = offsets_[r + 1] - first;
+      if (left(r) > 0) write_row(rows.left, node(r), 0, &columns_[first], &values_[first]);
+      if (right(r) > 0) write_row(*rows.right, node(r), in, &columns_[second], &values_[second]);
+      if (step.dropout == 0) continue;
+      const DropoutMask mask{&bits_[first / 8 + 8 * r], 0, kernels::dropout_scale(step.dropout)};
+      const size_t row = r < sources ? r : r - sources;  // a node that comes twice is dropped alike
+      draw_dropout(step.dropout_key(stream), step.dropout, {row, row + 1}, {0, entries}, mask);
+      for (size_t i = 0; i < entries; ++i) values_[first + i] *= mask.keeps(r, i) ? mask.scale : 0;
+    }
+  });
+  const uint32_t columns = in + (rows.right != nullptr ? rows.right->columns() : 0);
+  view_ = {static_cast<uint32_t>(n), columns, offsets_.data(), columns_.data(), values_.data()};
+}
+
+void SparseInput::multiply(const Linear& linear, bool with_bias, Matrix out) const {
+  parallel_blocks(out.rows, kPassRows, [&](size_t begin, size_t end) {
+    const bool begun = with_bias && linear.begin_tile(out.rows_from(begin, end), 0) != 0;
+    kernels::aggregate(view_, linear.weight(), {begin, end}, begun ? ConstMatrix(out) : ConstMatrix(), {}, out);
+  });
+}
+
+void SparseInput::transpose(size_t columns) {
+  constexpr uint32_t kNone = UINT32_MAX;
+  if (slots_.size() != columns) slots_.assign(columns, kNone);
+  touched_.clear();
+  const size_t entries = view_.num_entries();
+  for (size_t i = 0; i < entries; ++i)
+    if (uint32_t& slot = slots_[columns_[i]]; slot == kNone) {
+      slot = 0;
+      touched_.push_back(columns_[i]);
+    }
+  std::sort(touched_.begin(), touched_.end());
+  for (size_t t = 0; t < touched_.size(); ++t) slots_[touched_[t]] = static_cast<uint32_t>(t);
+
+  transposed_offsets_.reserve_discarding(touched_.size() + 2);
+  std::fill_n(transposed_offsets_.data(), touched_.size() + 2, uint64_t{0});
+  for (size_t i = 0; i < entries; ++i) ++transposed_offsets_[slots_[columns_[i]] + 2];
+  for (size_t t = 2; t < touched_.size() + 2; ++t) transposed_offsets_[t] += transposed_offsets_[t - 1];
+  transposed_columns_.reserve_discarding(entries);
+  transposed_values_.reserve_discarding(entries);
+  for (uint32_t r = 0; r < view_.rows; ++r)
+    for (uint64_t i = offsets_[r]; i < offsets_[r + 1]; ++i) {
+      const uint64_t place = transposed_offsets_[slots_[columns_[i]] + 1]++;
+      transposed_columns_[place] = r;
+      transposed_values_[place] = values_[i];
+    }
+  for (const uint32_t row : touched_) slots_[row] = kNone;
+}
+
+void SparseInput::backward(const Linear& linear, ConstMatrix gradient) {
+  const Matrix weight_gradient = linear.weight_gradient();
+  parallel_blocks(touched_.size(), kPassRows, [&](size_t begin, size_t end) {
+    for (size_t t = begin; t < end; ++t) std::fill_n(weight_gradient.row(touched_[t]), linear.out(), 0.0f);
+  });
+  transpose(linear.in());
+  parallel_blocks(touched_.size(), kPassRows, [&](size_t begin, size_t end) {
+    for (size_t t = begin; t < end; ++t) {
+      const SparseView row{1, view_.rows, &transposed_offsets_[t], transposed_columns_.data(),
+                           transposed_values_.data()};
+      kernels::aggregate(row, gradient, {0, 1}, {}, {}, Matrix(weight_gradient.row(touched_[t]), 1, linear.out()));
+    }
+  });
+}
+
+uint64_t SparseInput::bytes() const {
+  return 8 * (offsets_.size() + transposed_offsets_.size()) + 4 * (columns_.size() + transposed_columns_.size()) +
+         4 * (values_.size() + transposed_values_.size()) + bits_.size() + 4 * (slots_.size() + touched_.capacity());
+}
+
+}  // namespace cgcn

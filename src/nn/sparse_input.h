@@ -1,0 +1,46 @@
+// The batch's rows of sparse features, or of the identity, as a small sparse matrix over the rows of W, a part of
+// layers: its products touch only the rows of W that it names.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/buffer.h"
+#include "nn/layer.h"
+#include "nn/linear.h"
+
+namespace cgcn {
+
+class SparseInput {
+ public:
+  // Row r is [left, right] of the batch's input r, `right` at the rows of W from left.columns() on; null: left alone.
+  // stacked: the inputs' rows of [left, 0], and below them those of [0, right] of the first `targets` inputs.
+  struct Rows {
+    const FeatureMatrix& left;
+    const FeatureMatrix* right = nullptr;
+    bool stacked = false;
+    size_t targets = 0;
+  };
+  // With dropout. A dropout column is the place of an entry in its row: what is zero needs no dropping.
+  void gather(const Step& step, uint32_t stream, const Rows& rows);
+  size_t rows() const { return view_.rows; }
+
+  // out = rows·W, and + b where with_bias.
+  void multiply(const Linear& linear, bool with_bias, kernels::Matrix out) const;
+  // dW = rowsᵀ·dout: rows of W that the batch names; those of the batch before that it does not name become zero.
+  void backward(const Linear& linear, kernels::ConstMatrix gradient);
+  std::span<const uint32_t> touched() const { return touched_; }
+  uint64_t bytes() const;
+
+ private:
+  void transpose(size_t columns);
+
+  Buffer<uint64_t> offsets_, transposed_offsets_;
+  Buffer<uint32_t> columns_, transposed_columns_;
+  Buffer<float> values_, transposed_values_;
+  Buffer<uint8_t> bits_;
+  std::vector<uint32_t> slots_, touched_;  // row of W → place in touched_
+  SparseView view_;
+};
+
+}  // namespace cgcn
