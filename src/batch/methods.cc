@@ -108,7 +108,7 @@ PartitionOptions MethodOptions::partition(const PartitionOptions& asked) const {
 
 std::unique_ptr<BatchSource> make_batch_source(const MethodOptions& options, const ClusterLayout& layout,
                                                ClusterBatchOptions clusters, uint32_t layers) {
-  clusters.aggregates_input = options.first_layer == FirstLayer::kBatch;
+  clusters.aggregates_input = clusters.aggregates_input || options.first_layer == FirstLayer::kBatch;
   if (options.method == Method::kCluster) return std::make_unique<ClusterBatches>(layout, clusters);
   if (options.method == Method::kFullBatch) return std::make_unique<WholeGraph>(layout, clusters);
   return std::make_unique<SampledBatches>(layout.data, make_sampler(options, layout, clusters.normalisation, layers),

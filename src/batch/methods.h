@@ -33,8 +33,8 @@ struct MethodOptions {
   PartitionOptions partition(const PartitionOptions& asked) const;
 };
 
-// `clusters` holds what all methods share: the normalisation and the seed. layers: L of the network. Its
-// aggregates_input is set here.
+// `clusters` holds what all methods share: the normalisation, the seed, and whether layer 1 aggregates its input (it
+// always does with FirstLayer::kBatch). layers: L of the network.
 std::unique_ptr<BatchSource> make_batch_source(const MethodOptions& options, const ClusterLayout& layout,
                                                ClusterBatchOptions clusters, uint32_t layers);
 

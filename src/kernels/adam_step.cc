@@ -13,13 +13,13 @@ void adam_run(const AdamCoefficients& k, size_t size, const float* gradient, flo
   const FloatVector beta1 = hn::Set(d, k.beta1), beta2 = hn::Set(d, k.beta2), epsilon = hn::Set(d, k.epsilon);
   const FloatVector rest1 = hn::Set(d, 1 - k.beta1), rest2 = hn::Set(d, 1 - k.beta2), step = hn::Set(d, k.step_size);
   const FloatVector decay = hn::Set(d, k.weight_decay), gradient_scale = hn::Set(d, k.gradient_scale);
-  const FloatVector second_scale = hn::Set(d, k.second_scale);
+  const FloatVector second_scale = hn::Set(d, k.second_scale), value_scale = hn::Set(d, k.value_scale);
   const auto update = [&](FloatVector raw, FloatVector& x, FloatVector& first, FloatVector& second) HWY_ATTR {
     const FloatVector g = hn::MulAdd(decay, x, hn::Mul(raw, gradient_scale));
     first = hn::MulAdd(beta1, first, hn::Mul(rest1, g));
     second = hn::MulAdd(beta2, second, hn::Mul(rest2, hn::Mul(g, g)));
     const FloatVector deviation = hn::MulAdd(hn::Sqrt(second), second_scale, epsilon);
-    x = hn::Sub(x, hn::Div(hn::Mul(step, first), deviation));
+    x = hn::Sub(hn::Mul(value_scale, x), hn::Div(hn::Mul(step, first), deviation));
   };
   for_vectors(
       size,

@@ -1,55 +1,37 @@
-// The optimiser: Adam over the flat parameter buffer, with gradient clipping and a check that names what is not finite.
+// Adam (Kingma and Ba, 2015) with L2 in the gradient, and AdamW (Loshchilov and Hutter, 2019), whose decay is apart:
+//
+//   m = β₁m + (1-β₁)g,  v = β₂v + (1-β₂)g²,  w -= lr · m̂ / (√v̂ + ε)
+//   Adam: g has weight_decay·w in it;   AdamW: w is multiplied by 1 - lr·weight_decay first
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "common/buffer.h"
-#include "common/options.h"
-#include "nn/model.h"
+#include "kernels/adam_step.h"
+#include "nn/optimiser.h"
 
 namespace cgcn {
 
-enum class DecayScope { kAll, kFirstLayer };
-
-struct AdamOptions {
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  float weight_decay = 0;  // L2, added to the gradient as PyTorch's Adam does
-  DecayScope decay_scope = DecayScope::kAll;
-  bool dense = false;  // sparse features: step every row, not only those that the batch used
-
-  void list_options(OptionList& list);
-};
-
-class Adam {
+class Adam : public Optimiser {
  public:
-  Adam(const AdamOptions& options, const Model& model);
+  Adam(const OptimiserOptions& options, const Model& model);
 
-  // One step on the model's gradients. gradient_scale multiplies them first (clipping, averaging).
-  // Where the model touches rows and dense is off, only those rows move, and their moments decay only then.
-  void step(Model& model, float learning_rate, float gradient_scale = 1);
+  void step(Model& model, float learning_rate, float gradient_scale = 1) override;
+  std::vector<State> state() override { return {{"mean", first_}, {"square", second_}}; }
 
-  // The state, for checkpoints: as long as Model::values(), same layout.
-  uint64_t steps() const { return steps_; }
-  void set_steps(uint64_t steps) { steps_ = steps; }
-  std::span<float> first_moments() { return first_; }
-  std::span<const float> first_moments() const { return first_; }
-  std::span<float> second_moments() { return second_; }
-  std::span<const float> second_moments() const { return second_; }
-  uint64_t bytes() const { return 4 * (first_.size() + second_.size()); }
+ protected:
+  // How a parameter decays: by this rate, or not (0).
+  virtual void set_decay(float rate, float learning_rate, kernels::AdamCoefficients& coefficients) const;
 
  private:
-  AdamOptions options_;
-  uint64_t steps_ = 0;
+  OptimiserOptions options_;
   Buffer<float> first_, second_;
 };
 
-// ‖gradient‖₂ over all parameters (over the touched rows, where rows are touched).
-double gradient_norm(const Model& model);
+class AdamW final : public Adam {
+ public:
+  using Adam::Adam;
 
-// The name of the first parameter whose gradient has a NaN or an infinity; empty where all are finite.
-std::string first_not_finite(const Model& model);
+ protected:
+  void set_decay(float rate, float learning_rate, kernels::AdamCoefficients& coefficients) const override;
+};
 
 }  // namespace cgcn

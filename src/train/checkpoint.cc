@@ -87,28 +87,26 @@ SavedModel load_model(const fs::path& file) {
   return saved;
 }
 
-void save_optimiser(const fs::path& file, const Model& model, const Adam& adam, const EmbeddingHistory* history) {
+void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, const EmbeddingHistory* history) {
   SafetensorsWriter writer;
-  const uint64_t steps = adam.steps();
+  const uint64_t steps = optimiser.steps();
   writer.add<uint64_t>("steps", {1}, {&steps, 1});
-  for (const Parameter& parameter : model.parameters()) {
-    writer.add<float>(parameter.name + ".mean", shape_of(parameter), part_of(adam.first_moments(), parameter));
-    writer.add<float>(parameter.name + ".square", shape_of(parameter), part_of(adam.second_moments(), parameter));
-  }
+  for (const Parameter& parameter : model.parameters())
+    for (const Optimiser::State& state : optimiser.state())
+      writer.add<float>(parameter.name + "." + state.name, shape_of(parameter), part_of(state.values, parameter));
   for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
     writer.add<float>(history_name(l), {history->num_nodes(), model.layer_width(l)}, history->values(l));
   writer.write(file);
 }
 
-void load_optimiser(const fs::path& file, const Model& model, Adam& adam, EmbeddingHistory* history) {
+void load_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, EmbeddingHistory* history) {
   const SafetensorsFile tensors(file);
   uint64_t steps = 0;
   tensors.copy<uint64_t>("steps", {&steps, 1});
-  adam.set_steps(steps);
-  for (const Parameter& parameter : model.parameters()) {
-    tensors.copy<float>(parameter.name + ".mean", part_of(adam.first_moments(), parameter));
-    tensors.copy<float>(parameter.name + ".square", part_of(adam.second_moments(), parameter));
-  }
+  optimiser.set_steps(steps);
+  for (const Parameter& parameter : model.parameters())
+    for (const Optimiser::State& state : optimiser.state())
+      tensors.copy<float>(parameter.name + "." + state.name, part_of(state.values, parameter));
   for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
     tensors.copy<float>(history_name(l), history->values(l));
 }

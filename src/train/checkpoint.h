@@ -1,20 +1,21 @@
 // A model and its training in files that are whole at every moment.
 //
 //   last.safetensors             weights; in its metadata all options, the shape, the state, and what it was trained on
-//   optimiser-STEP.safetensors   Adam's moments of the same step, and the history of embeddings where the method keeps
+//   optimiser-STEP.safetensors   the optimiser's state of the same step, and the history of embeddings where the method
+//   keeps
 //                                one; named in last.safetensors
 //   best.safetensors             the weights that did best on validation, the same way
 //
-// The moments are written first, under a name of their own; last.safetensors, which names them, is then renamed into
-// place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
+// The optimiser's state is written first, under a name of their own; last.safetensors, which names it, is then renamed
+// into place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "nn/adam.h"
 #include "nn/history.h"
 #include "nn/model.h"
+#include "nn/optimiser.h"
 #include "train/run_options.h"
 #include "train/standardise.h"
 
@@ -86,8 +87,8 @@ void save_model(const fs::path& file, RunOptions options, const Model& model, st
 SavedModel load_model(const fs::path& file);
 
 // With the history of embeddings where the method keeps one; null: none.
-void save_optimiser(const fs::path& file, const Model& model, const Adam& adam, const EmbeddingHistory* history);
-void load_optimiser(const fs::path& file, const Model& model, Adam& adam, EmbeddingHistory* history);
+void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, const EmbeddingHistory* history);
+void load_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, EmbeddingHistory* history);
 
 fs::path last_checkpoint(const fs::path& run);
 fs::path best_checkpoint(const fs::path& run);

@@ -75,8 +75,9 @@ BlockEvaluator::BlockEvaluator(const Store& store, const RunOptions& options, co
     : budget_(budget),
       layout_(ensure_partition(store, whole_graph_in(blocks, store, budget)).layout),
       features_((layout_.files->release_pages(),
-                 prepare_features(layout_, layout_.data, options.first_normalisation(), scaling, memory_left(budget)))),
-      batches_(layout_, {.normalisation = options.model.layer_normalisation()}) {
+                 prepare_features(layout_, layout_.data, options.evaluated_product(), scaling, memory_left(budget)))),
+      batches_(layout_, {.normalisation = options.model.layer_normalisation(),
+                         .aggregates_input = options.model.input_projection}) {
   release_pages();
 }
 

@@ -116,7 +116,7 @@ std::string Predictor::class_name(uint32_t label) const {
 const PreparedFeatures& Predictor::features() {
   if (!features_)
     features_ =
-        prepare_features(store_, data_, saved_.options.first_normalisation(), saved_.scaling, memory_left(memory_));
+        prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
   return *features_;
 }
 

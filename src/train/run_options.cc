@@ -36,7 +36,7 @@ void RunOptions::list_options(OptionList& list) {
   method.list_options(list);
   model.list_options(list);
   train.list_options(list);
-  adam.list_options(list);
+  optimiser.list_options(list);
   memory.list_options(list);
 }
 
@@ -52,6 +52,7 @@ bool RunOptions::uses(const Option& option) const {
   if (name == "layer-nodes" || name == "importance") return is_one_of({Method::kFastGcn});
   if (name == "control-variate") return is_one_of({Method::kVrGcn});
   if (name == "input-normalisation") return !batch_aggregates_input();
+  if (name == "first-layer") return !model.input_projection;
   if (name == "lambda")
     return model.normalisation == NormalisationKind::kSelfDiagonal ||
            (!batch_aggregates_input() && model.input_normalisation == NormalisationKind::kSelfDiagonal);

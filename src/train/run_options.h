@@ -3,12 +3,13 @@
 // Later sources win: defaults, then a recipe, then a TOML file, then the command line.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "batch/methods.h"
 #include "common/file.h"
 #include "common/memory_budget.h"
-#include "nn/adam.h"
+#include "nn/optimiser.h"
 #include "partition/partition.h"
 #include "train/train_options.h"
 
@@ -18,7 +19,7 @@ struct RunOptions {
   PartitionOptions partition;
   MethodOptions method;
   ModelOptions model;
-  AdamOptions adam;
+  OptimiserOptions optimiser;
   TrainOptions train;
   MemoryOptions memory;
 
@@ -26,11 +27,16 @@ struct RunOptions {
   // Whether the chosen method makes any use of this option.
   bool uses(const Option& option) const;
 
-  bool batch_aggregates_input() const { return method.first_layer == FirstLayer::kBatch; }
+  // In training. An input projection changes with every step, so that no A·X can be computed ahead.
+  bool batch_aggregates_input() const { return method.first_layer == FirstLayer::kBatch || model.input_projection; }
   // N(A) of the first layer. One that aggregates by the batch's links does it as the other layers do, in training and
   // wherever the model is used.
   Normalisation first_normalisation() const {
     return batch_aggregates_input() ? model.layer_normalisation() : model.product_normalisation();
+  }
+  // Of the A·X that evaluation takes; none where it takes none.
+  std::optional<Normalisation> evaluated_product() const {
+    return model.input_projection ? std::nullopt : std::optional(first_normalisation());
   }
 };
 

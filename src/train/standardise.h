@@ -3,6 +3,7 @@
 // sums, as Kipf and Welling do.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "graph/dataset.h"
@@ -30,12 +31,15 @@ struct PreparedFeatures {
 FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling);
 // The standardised X and N(A) times it, in memory.
 PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling);
-// As the scaling says; files keeps N(A)·X and data is what it holds: a Store or a ClusterLayout.
+// As the scaling says; files keeps N(A)·X and data is what it holds: a Store or a ClusterLayout. No normalisation: X
+// alone.
 template <class Files>
-PreparedFeatures prepare_features(const Files& files, const Dataset& data, const Normalisation& normalisation,
-                                  const ColumnScaling& scaling, uint64_t memory = kPartitionMemory) {
-  if (!scaling.empty() || !scaling.columns.empty()) return standardise(data, normalisation, scaling);
-  return {scale_features(data, scaling), aggregated_features(files, normalisation, memory, scaling.rows)};
+PreparedFeatures prepare_features(const Files& files, const Dataset& data,
+                                  const std::optional<Normalisation>& normalisation, const ColumnScaling& scaling,
+                                  uint64_t memory = kPartitionMemory) {
+  if (!normalisation) return {scale_features(data, scaling), {}};
+  if (!scaling.empty() || !scaling.columns.empty()) return standardise(data, *normalisation, scaling);
+  return {scale_features(data, scaling), aggregated_features(files, *normalisation, memory, scaling.rows)};
 }
 
 }  // namespace cgcn

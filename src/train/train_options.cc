@@ -24,7 +24,7 @@ void TrainOptions::list_options(OptionList& list) {
                   {{"permutation", ClusterDraw::kPermutation}, {"independent", ClusterDraw::kIndependent}},
                   "each epoch takes every cluster once, or every batch draws its own");
   list.add("epochs", &epochs, "passes over all clusters, or over all training nodes").range(1, 1e9);
-  list.add("lr", &learning_rate, "Adam's learning rate").range(0, 1e3);
+  list.add("lr", &learning_rate, "learning rate").range(0, 1e3);
   list.add_choice("schedule", &schedule,
                   {{"constant", LearningRateSchedule::kConstant},
                    {"cosine", LearningRateSchedule::kCosine},

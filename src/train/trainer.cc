@@ -28,8 +28,11 @@ void require_possible(const RunOptions& options, const Dataset& data) {
   if (options.method.method == Method::kVrGcn && options.method.first_layer == FirstLayer::kBatch)
     throw Error("vrgcn takes the first layer's aggregation exact: it has a history of embeddings, not of features",
                 "--first-layer batch", "leave it out");
-  if (options.method.first_layer == FirstLayer::kBatch && !data.features.is_dense() && options.model.dropout > 0 &&
-      options.model.dropout_place == DropoutPlace::kAfter)
+  if (options.method.method == Method::kVrGcn && options.model.input_projection)
+    throw Error("vrgcn takes the first layer's aggregation exact, which an input projection does not allow",
+                "--input-projection", "leave it out, or use another --method");
+  if (options.method.first_layer == FirstLayer::kBatch && !options.model.input_projection &&
+      !data.features.is_dense() && options.model.dropout > 0 && options.model.dropout_place == DropoutPlace::kAfter)
     throw Error("on sparse features, a first layer that aggregates by the batch's links cannot drop after aggregation",
                 "--first-layer batch", "--dropout-place before, or --dropout 0");
 }
@@ -54,6 +57,7 @@ ClusterBatchOptions batch_options(const RunOptions& options, uint32_t num_cluste
   return {.clusters_per_batch = options.train.clusters_per_batch(num_clusters),
           .draw = options.train.draw,
           .normalisation = options.model.layer_normalisation(),
+          .aggregates_input = options.batch_aggregates_input(),
           .seed = options.train.seed};
 }
 
@@ -127,7 +131,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
       model_(options.model, shape_of(data_), options.train.seed),
-      adam_(options.adam, model_) {
+      optimiser_(make_optimiser(options.optimiser, model_)) {
   model_.reserve(batches_->limits());
   if (options.train.evaluation.kind == EvaluationKind::kBlocks && data_.split_sizes()[1] > 0) {
     const Timer timer;
@@ -171,7 +175,7 @@ void Trainer::resume_from_checkpoint() {
   if (options_.train.epochs < saved.state.epoch)
     throw Error(fmt::format("the run has {} epochs already", saved.state.epoch), "--epochs", "more, or another --run");
   std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
-  load_optimiser(run_.path() / saved.optimiser_file, model_, adam_, history());
+  load_optimiser(run_.path() / saved.optimiser_file, model_, *optimiser_, history());
   state_ = saved.state;
   seconds_before_ = state_.total_seconds;
   for (const auto& [stage, seconds] : state_.stages) stages_.add(stage, seconds);
@@ -229,7 +233,8 @@ void Trainer::take_step(const Batch& batch, double learning_rate) {
   const double norm = gradient_norm(model_);
   if (!std::isfinite(result.loss) || !std::isfinite(norm)) fail_not_finite(result.loss, norm);
   const double clip = options_.train.clip;
-  adam_.step(model_, static_cast<float>(learning_rate), clip > 0 && norm > clip ? static_cast<float>(clip / norm) : 1);
+  const double shrink = clip > 0 && norm > clip ? clip / norm : 1;
+  optimiser_->step(model_, static_cast<float>(learning_rate), static_cast<float>(shrink));
   state_.loss_sum += result.loss * result.labelled;
   state_.labelled += result.labelled;
   const uint32_t layers = model_.num_layers();
@@ -341,7 +346,7 @@ void Trainer::save() {
   measure_training();
   save_best();
   const std::string optimiser = fmt::format("optimiser-{}.safetensors", state_.step);
-  save_optimiser(run_.path() / optimiser, model_, adam_, history());
+  save_optimiser(run_.path() / optimiser, model_, *optimiser_, history());
   save_model(last_checkpoint(run_.path()), options_, model_, model_.values(), scaling_, trained_on_, state_, optimiser);
   remove_other_optimisers(run_.path(), optimiser);
   stages_.add("checkpoints", timer.seconds());
@@ -378,7 +383,7 @@ TrainingSummary Trainer::summarise() {
   summary.graph_bytes = graph.offsets().size_bytes() + graph.targets().size_bytes() + graph.weights().size_bytes();
   summary.features_bytes = training_.x.stored_bytes() + training_.aggregated.stored_bytes();
   summary.history_bytes = history_ ? history_->bytes() : 0;
-  summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + adam_.bytes();
+  summary.model_bytes = model_.values().size_bytes() + model_.gradients().size_bytes() + optimiser_->bytes();
   summary.workspace_bytes = model_.workspace_bytes();
   summary.peak_memory = std::max(peak_memory(), state_.training_peak);  // a resumed run may have been smaller
   summary.training_peak = state_.training_peak;

@@ -1,5 +1,5 @@
-// The training loop (Algorithm 1): batches of clusters or of another method, gradients, Adam; validation, checkpoints,
-// early stopping.
+// The training loop (Algorithm 1): batches of clusters or of another method, gradients, steps of the optimiser;
+// validation, checkpoints, early stopping.
 //
 // What happens is a function of the options, the store and the seed alone: neither the number of threads, nor the time
 // at which checkpoints are taken, nor stopping and resuming changes a bit of the weights.
@@ -13,7 +13,7 @@
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/timer.h"
-#include "nn/adam.h"
+#include "nn/optimiser.h"
 #include "train/checkpoint.h"
 #include "train/evaluation.h"
 #include "train/run_directory.h"
@@ -47,7 +47,7 @@ struct TrainingSummary {
   uint64_t graph_bytes = 0;              // the training graph's links, mapped
   uint64_t features_bytes = 0;           // X and A·X of its nodes, mapped or in memory
   uint64_t history_bytes = 0;            // embeddings of all nodes, where the method keeps them
-  uint64_t model_bytes = 0;              // weights, gradients, Adam's moments
+  uint64_t model_bytes = 0;              // weights, gradients, the optimiser's state
   uint64_t workspace_bytes = 0;          // of one step
   uint64_t peak_memory = 0;              // of the whole process, mapped files included
   uint64_t training_peak = 0;            // of its steps until the first evaluation, likewise
@@ -116,7 +116,7 @@ class Trainer {
   std::optional<BlockEvaluator> blocks_;   // where epochs are evaluated so
   std::unique_ptr<BatchSource> batches_;
   Model model_;
-  Adam adam_;
+  std::unique_ptr<Optimiser> optimiser_;
   std::optional<EmbeddingHistory> history_;  // where the method keeps one
   TrainingState state_;
   Buffer<float> best_values_;  // not yet in best.safetensors; empty: it is up to date

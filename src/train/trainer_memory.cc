@@ -75,7 +75,8 @@ uint64_t forecast_training_memory(const RunOptions& options, const Dataset& data
   bytes += in_clusters ? storages * arrays * of(2 * q / parts, features)
                        : arrays * features + entries * (data.graph.weighted() ? 8 : 4);
   bytes += of(part, scaled_bytes(options, data.features, !options.batch_aggregates_input()));
-  bytes += least_evaluation_memory(model, data) + scaled_bytes(options, data.features, true);
+  bytes += least_evaluation_memory(model, data) +
+           scaled_bytes(options, data.features, options.evaluated_product().has_value());
   bytes = std::max(bytes, least_aggregation_memory(data));
   if (options.train.evaluation.kind == EvaluationKind::kBlocks)
     bytes = std::max(bytes, resident_model(model) + estimate_metis_memory(data.num_nodes(), data.graph.num_entries()));
@@ -88,8 +89,8 @@ PreparedFeatures Trainer::prepare_training() const {
   const uint64_t left = memory_left(budget_);
   if (left < scaled_bytes(options_, layout_.data.features, aggregates))
     refuse_memory_left(forecast_training_memory(options_, data_), "the scaled features");
-  if (!aggregates) return {scale_features(layout_.data, scaling_), {}};
-  return prepare_features(layout_, layout_.data, options_.first_normalisation(), scaling_, left);
+  const auto product = aggregates ? std::optional(options_.first_normalisation()) : std::nullopt;
+  return prepare_features(layout_, layout_.data, product, scaling_, left);
 }
 
 // Links and features stay in memory as far as they fit, and are read for each batch where they do not. Methods whose
@@ -134,7 +135,7 @@ void Trainer::plan_memory() {
                                         from_store && layout_.files->meta().at("features").at("kind") != "identity")
                        : SIZE_MAX;
   plan.need("workspace", model_.workspace_bytes() + sparse_workspace(model_, sparse_entries, rows));
-  const uint64_t standardised = scaled_bytes(options_, data_.features, true);
+  const uint64_t standardised = scaled_bytes(options_, data_.features, options_.evaluated_product().has_value());
   if (blocks_) plan.need("evaluation in blocks", blocks_->buffer_bytes(model_));
   plan.need_at_times("exact evaluation", least_evaluation_memory(model_, data_) + standardised);
   plan.settle(budget_, "this training");
@@ -179,7 +180,7 @@ void Trainer::release_pages() const {
 Evaluation Trainer::evaluate_exactly_in_budget(bool show_progress) {
   if (!whole_) {
     release_pages();
-    whole_ = prepare_features(store_, data_, options_.first_normalisation(), scaling_, memory_left(budget_));
+    whole_ = prepare_features(store_, data_, options_.evaluated_product(), scaling_, memory_left(budget_));
   }
   const InferenceInput input{data_.graph, whole_->x, whole_->aggregated};
   const bool roomy =

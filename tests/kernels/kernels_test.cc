@@ -239,6 +239,7 @@ TEST_P(Kernels, LossesDoNotHideWhatIsNotFinite) {
 TEST_P(Kernels, AdamEqualsItsTwin) {
   AdamCoefficients k;
   k.weight_decay = 0.01f;
+  k.value_scale = 0.98f;
   k.gradient_scale = 0.7f;
   k.step_size = 0.02f;
   k.second_scale = 3.1f;

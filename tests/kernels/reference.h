@@ -158,7 +158,7 @@ inline void adam_step(const AdamCoefficients& k, size_t size, const float* gradi
     const float g = gradient[i] * k.gradient_scale + k.weight_decay * value[i];
     m[i] = k.beta1 * m[i] + (1 - k.beta1) * g;
     v[i] = k.beta2 * v[i] + (1 - k.beta2) * g * g;
-    value[i] -= k.step_size * m[i] / (k.second_scale * std::sqrt(v[i]) + k.epsilon);
+    value[i] = k.value_scale * value[i] - k.step_size * m[i] / (k.second_scale * std::sqrt(v[i]) + k.epsilon);
   }
 }
 

@@ -112,6 +112,73 @@ std::vector<Case> all_cases() {
     c.options.dropout = 0.2f;
     c.input_block = true;
   });
+  const auto norm_before = [](Case& c) { c.options.norm_place = NormPlace::kBefore; };
+  add("NormBefore", 3, norm_before);
+  add("NormBeforeResidualDropout", 4, [&](Case& c) {
+    norm_before(c);
+    c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
+  add("NormBeforePlainResidualRectangular", 4, [&](Case& c) {
+    plain(c);
+    norm_before(c);
+    c.options.residual = c.options.bias = c.rectangular = true;
+  });
+  add("NormBeforeDropoutBeforeResidual", 4, [&](Case& c) {
+    norm_before(c);
+    before(c);
+    c.options.residual = true;
+  });
+  add("NormBeforeWithoutLayerNormDenseHead", 3, [&](Case& c) {
+    norm_before(c);
+    c.options.layer_norm = false;
+    c.options.head = HeadKind::kDense;
+    c.options.dropout = 0.2f;
+  });
+  add("NormBeforeSparse", 3, [&](Case& c) {
+    norm_before(c);
+    c.input = InputKind::kSparse;
+    c.options.bias = c.options.residual = true;
+  });
+  add("NormBeforeOneLayer", 1, norm_before);
+  const auto projection = [](Case& c) { c.options.input_projection = c.input_block = true; };
+  add("Projection", 3, projection);
+  add("ProjectionBiasDropoutResidual", 3, [&](Case& c) {
+    projection(c);
+    c.options.bias = c.options.residual = c.rectangular = true;
+    c.options.dropout = 0.2f;
+  });
+  add("ProjectionOneLayerPlain", 1, [&](Case& c) {
+    plain(c);
+    projection(c);
+  });
+  add("ProjectionHalfDropoutBefore", 2, [&](Case& c) {
+    projection(c);
+    before(c);
+    c.input = InputKind::kDense16;
+  });
+  add("ProjectionSparseDropout", 2, [&](Case& c) {
+    projection(c);
+    c.input = InputKind::kSparse;
+    c.options.dropout = 0.3f;
+    c.options.bias = true;
+  });
+  add("ProjectionIdentityMultiLabel", 2, [&](Case& c) {
+    projection(c);
+    c.input = InputKind::kIdentity;
+    c.multi_label = true;
+  });
+  add("ProjectionNormBeforeResidual", 3, [&](Case& c) {
+    projection(c);
+    norm_before(c);
+    c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
+  add("ProjectionNormBeforeSparse", 2, [&](Case& c) {
+    projection(c);
+    norm_before(c);
+    c.input = InputKind::kSparse;
+  });
   add("WideLastLayer", 3, [](Case& c) { c.options.hidden = 3; });  // more classes than hidden columns
   return cases;
 }

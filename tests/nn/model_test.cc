@@ -111,6 +111,7 @@ TEST(Model, SparseInputTrainsToTheSameBitsForAnyNumberOfThreads) {
 void expect_exact_inference(InputKind kind, const ModelOptions& options) {
   SmallProblem problem(kind, options.layers, false, false, 3, SmallProblem::kNodes);
   std::iota(problem.inputs.begin(), problem.inputs.end(), 0u);
+  if (options.input_projection) problem.batch.input_block = &problem.blocks[0];
   Model model(options, shape_of(problem), 3);
   for (const Parameter& p : model.parameters())
     if (p.rows == 1)
@@ -156,6 +157,13 @@ TEST(Model, InfersLayerByLayerWhatForwardComputes) {
         options.bias = bias;
         options.residual = bias;
         expect_exact_inference(kind, options);
+        options.norm_place = NormPlace::kBefore;
+        expect_exact_inference(kind, options);
+        options.input_projection = true;
+        expect_exact_inference(kind, options);
+        options.norm_place = NormPlace::kAfter;
+        options.head = HeadKind::kDense;
+        expect_exact_inference(kind, options);
       }
 }
 
@@ -199,7 +207,7 @@ TEST(Adam, MovesOnlyTouchedRowsUnlessDense) {
     Model model(small_options(2), shape_of(problem), 1);
     model.reserve({SmallProblem::kNodes, 0});
     const Parameter& p = model.parameters()[0];
-    AdamOptions options;
+    OptimiserOptions options;
     options.dense = dense;
     options.weight_decay = 0.1f;  // so that a dense step moves every row
     Adam adam(options, model);
@@ -212,6 +220,56 @@ TEST(Adam, MovesOnlyTouchedRowsUnlessDense) {
       const bool moved = model.values()[at] != before[at];
       EXPECT_EQ(moved, dense || std::binary_search(rows.begin(), rows.end(), r)) << r;
     }
+  }
+}
+
+TEST(AdamW, TakesTheDecayOffTheWeightsAndNotIntoTheMoments) {
+  const SmallProblem problem(InputKind::kDense32, 2, false, false);
+  OptimiserOptions plain, decaying;
+  plain.kind = decaying.kind = OptimiserKind::kAdamW;
+  decaying.weight_decay = 0.1f;
+  std::vector<std::vector<float>> values, moments;
+  std::vector<float> start;
+  for (const OptimiserOptions& options : {plain, decaying}) {
+    Model model(small_options(2), shape_of(problem), 1);
+    start.assign(model.values().begin(), model.values().end());
+    const auto optimiser = make_optimiser(options, model);
+    model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+    optimiser->step(model, 0.01f);
+    values.emplace_back(model.values().begin(), model.values().end());
+    const auto state = optimiser->state();
+    ASSERT_EQ(state.size(), 2u);
+    EXPECT_EQ(state[0].name, "mean");
+    EXPECT_EQ(state[1].name, "square");
+    moments.emplace_back(state[0].values.begin(), state[0].values.end());
+  }
+  EXPECT_EQ(moments[0], moments[1]);
+  double decayed = 0;
+  for (size_t i = 0; i < start.size(); ++i) {
+    EXPECT_NEAR(values[1][i], values[0][i] - 0.01 * 0.1 * start[i], 1e-7);
+    decayed += std::abs(values[1][i] - values[0][i]);
+  }
+  EXPECT_GT(decayed, 0.01);
+}
+
+TEST(Adam, FirstLayersDecayIsThatOfTheLayerThatTakesTheFeatures) {
+  SmallProblem problem(InputKind::kDense32, 2, false, false);
+  problem.aggregate_input();
+  for (const bool projection : {false, true}) {
+    ModelOptions model_options = small_options(2);
+    model_options.input_projection = projection;
+    OptimiserOptions options;
+    options.kind = OptimiserKind::kAdamW;
+    options.weight_decay = 1;
+    options.decay_scope = DecayScope::kFirstLayer;
+    Model model(model_options, shape_of(problem), 1);
+    const std::vector<float> before(model.values().begin(), model.values().end());
+    make_optimiser(options, model)->step(model, 0.5f);  // no gradient: only the decay moves anything
+    for (const Parameter& p : model.parameters())
+      if (p.rows > 1)
+        EXPECT_EQ(model.values()[p.offset] != before[p.offset],
+                  p.name == (projection ? "projection.weight" : "layer1.weight"))
+            << p.name;
   }
 }
 

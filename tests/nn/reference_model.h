@@ -38,7 +38,9 @@ class ReferenceModel {
   Rows forward(const Batch& batch, uint64_t seed, float dropout) const {
     const bool drops_first = options_.dropout_place == DropoutPlace::kBefore;
     Rows h;
-    if (batch.input_block != nullptr)
+    if (options_.input_projection)
+      h = project_input(batch, seed, dropout);
+    else if (batch.input_block != nullptr)
       for (size_t r = 0; r < batch.inputs.size(); ++r) {
         std::vector<bool> entries;
         h.push_back(feature_row(input_.x, batch.inputs[r], &entries));
@@ -47,7 +49,11 @@ class ReferenceModel {
     for (uint32_t layer = 1; layer <= options_.layers; ++layer) {
       const uint32_t rows = batch.rows_of_layer(layer);
       const bool aggregates = layer > 1 || batch.input_block != nullptr;
-      if (drops_first && dropout > 0 && layer > 1)
+      const bool has_rows_below = layer > 1 || options_.input_projection;
+      const Rows below = h;
+      if (norm_before() && has_rows_below)
+        for (std::vector<double>& row : h) row = activate("layer" + std::to_string(layer), row);
+      if (drops_first && dropout > 0 && has_rows_below)
         for (size_t r = 0; r < h.size(); ++r)
           drop_row(batch, seed, dropout, 2 * (layer - 1), static_cast<uint32_t>(r), h[r], {});
       Rows next;
@@ -68,9 +74,11 @@ class ReferenceModel {
         if (dropout > 0 && (!drops_first || !aggregates))
           drop(batch, seed, dropout, layer, r, aggregated, own, aggregated_entries, own_entries);
         aggregated.insert(aggregated.end(), own.begin(), own.end());
-        next.push_back(activate(layer, multiply(layer, aggregated)));
-        if (options_.residual && layer > 1 && layer < options_.layers)
-          for (size_t c = 0; c < next[r].size(); ++c) next[r][c] += h[r][c];
+        const std::string name = "layer" + std::to_string(layer);
+        next.push_back(multiply(name, aggregated));
+        if (!norm_before() && layer < options_.layers) next[r] = activate(name, next[r]);
+        if (options_.residual && has_rows_below && layer < options_.layers)
+          for (size_t c = 0; c < next[r].size(); ++c) next[r][c] += norm_before() ? below[r][c] : h[r][c];
       }
       h = std::move(next);
     }
@@ -79,6 +87,20 @@ class ReferenceModel {
 
  private:
   bool concat() const { return options_.convolution == ConvolutionForm::kConcat; }
+
+  bool norm_before() const { return options_.norm_place == NormPlace::kBefore; }
+
+  Rows project_input(const Batch& batch, uint64_t seed, float dropout) const {
+    Rows h;
+    for (size_t r = 0; r < batch.inputs.size(); ++r) {
+      std::vector<bool> entries;
+      std::vector<double> x = feature_row(input_.x, batch.inputs[r], &entries);
+      if (dropout > 0) drop_row(batch, seed, dropout, 254, static_cast<uint32_t>(r), x, entries);
+      h.push_back(multiply("projection", x));
+      if (!norm_before()) h.back() = activate("projection", h.back());
+    }
+    return h;
+  }
 
   Rows through_head(const Rows& embeddings) const {
     Rows logits;
@@ -158,21 +180,19 @@ class ReferenceModel {
     for (size_t c = 0; c < own.size(); ++c) own[c] = kept_own[c] ? own[c] * scale : 0;
   }
 
-  std::vector<double> multiply(uint32_t layer, const std::vector<double>& input) const {
-    const std::string prefix = "layer" + std::to_string(layer) + ".";
-    const auto& weight = weights.at(prefix + "weight");
-    const size_t columns = columns_.at(prefix + "weight");
+  std::vector<double> multiply(const std::string& layer, const std::vector<double>& input) const {
+    const auto& weight = weights.at(layer + ".weight");
+    const size_t columns = columns_.at(layer + ".weight");
     std::vector<double> z(columns);
-    if (options_.bias) z = weights.at(prefix + "bias");
+    if (options_.bias) z = weights.at(layer + ".bias");
     for (size_t k = 0; k < input.size(); ++k)
       for (size_t c = 0; c < columns; ++c) z[c] += input[k] * weight[k * columns + c];
     return z;
   }
 
-  std::vector<double> activate(uint32_t layer, std::vector<double> z) const {
-    if (layer == options_.layers) return z;
+  std::vector<double> activate(const std::string& layer, std::vector<double> z) const {
     if (options_.layer_norm) {
-      const std::string prefix = "layer" + std::to_string(layer) + ".norm.";
+      const std::string prefix = layer + ".norm.";
       double mean = 0, variance = 0;
       for (const double value : z) mean += value / static_cast<double>(z.size());
       for (const double value : z) variance += (value - mean) * (value - mean) / static_cast<double>(z.size());

@@ -121,7 +121,7 @@ void expect_same_training(const nlohmann::json& recorded) {
   const bool multi_label = recorded.at("multi_label");
   Model model = make_model(recorded);
   model.reserve({kNodes, 0});
-  AdamOptions adam_options;
+  OptimiserOptions adam_options;
   adam_options.weight_decay = recorded.at("decay");
   Adam adam(adam_options, model);
   const auto losses = recorded.at("losses").get<std::vector<double>>();
