@@ -137,12 +137,12 @@ class Laboratory {
         parallel_blocks(row_blocks * strips, 1, [&](size_t i, size_t) {
           const size_t row = i % row_blocks * 128, column = i / row_blocks * strip;
           const size_t column_end = std::min(s_.columns, column + strip);
-          aggregate(a, source.columns_from(column, column_end), {row, std::min(s_.rows, row + 128)}, {}, {},
+          aggregate(a, source.columns_from(column, column_end), {row, std::min(s_.rows, row + 128)},
                     result.columns_from(column, column_end));
         });
       });
     }
-    reference::aggregate(a, source, {0, s_.rows}, {}, {}, Matrix(twin.data(), s_.rows, s_.columns));
+    reference::aggregate(a, source, {0, s_.rows}, Matrix(twin.data(), s_.rows, s_.columns));
     expect_near("aggregate", out, twin, 1e-5f);
   }
 

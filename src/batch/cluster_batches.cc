@@ -233,26 +233,10 @@ void ClusterBatches::extract_block(Storage& storage) const {
 }
 
 void ClusterBatches::normalise_block(Storage& storage) const {
-  const Normalisation& normalisation = options_.normalisation;
-  if (normalisation.kind == NormalisationKind::kSum) return;
-  const bool symmetric_graph = !layout_.data.graph.directed();
-  const bool own_backward = symmetric_graph && !normalisation.keeps_symmetry();
-  MatrixStorage& block = storage.forward;
-  const float* scales = storage.scales.data();
-  for (uint32_t i = 0; i < storage.num_nodes; ++i)
-    for (uint64_t e = block.offsets[i]; e < block.offsets[size_t{i} + 1]; ++e) {
-      const uint32_t j = block.columns[e];
-      const float weight = block.values[e];
-      float value = 0, reverse = 0;  // N_ij and N_ji
-      if (i == j) {
-        value = reverse = normalisation.diagonal(scales[i], weight);
-      } else {
-        value = normalisation.scales_columns() ? weight * (scales[i] * scales[j]) : scales[i] * weight;
-        reverse = scales[j] * weight;
-      }
-      block.values[e] = value;
-      if (own_backward) storage.backward.values[e] = reverse;
-    }
+  const bool own_backward = !layout_.data.graph.directed() && !options_.normalisation.keeps_symmetry();
+  options_.normalisation.normalise(storage.forward.view(storage.num_nodes), storage.scales.data(),
+                                   storage.forward.values.data(),
+                                   own_backward ? storage.backward.values.data() : nullptr);
 }
 
 // Nothing to do where the graph is symmetric: then the transpose has the same places, and its values are known already.

@@ -63,6 +63,17 @@ float Normalisation::diagonal(float scale, float self_weight) const {
   return 0;
 }
 
+void Normalisation::normalise(const SparseView& a, const float* scales, float* values, float* reverse) const {
+  if (kind == NormalisationKind::kSum) return;  // as it is, in both directions
+  for (uint32_t i = 0; i < a.rows; ++i)
+    for (uint64_t e = a.offsets[i]; e < a.offsets[size_t{i} + 1]; ++e) {
+      const uint32_t j = a.column_indices[e];
+      const float weight = values[e];
+      values[e] = i == j ? diagonal(scales[i], weight) : link(scales[i], scales[j], weight);
+      if (reverse != nullptr) reverse[e] = i == j ? values[e] : link(scales[j], scales[i], weight);
+    }
+}
+
 double weighted_degree(const CsrGraph& graph, NodeId v) {
   if (!graph.weighted()) return static_cast<double>(graph.degree(v));
   double sum = 0;

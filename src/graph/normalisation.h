@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "common/sparse_view.h"
 #include "graph/csr_graph.h"
 
 namespace cgcn {
@@ -32,8 +33,15 @@ struct Normalisation {
   bool keeps_symmetry() const { return kind == NormalisationKind::kSymmetric || kind == NormalisationKind::kSum; }
   std::string name() const;  // "mean", "self+1*diag": part of cache keys
 
-  float scale(double degree) const;                      // s_i
-  float diagonal(float scale, float self_weight) const;  // N_ii from s_i and a_ii (0 where there is no loop)
+  float scale(double degree) const;                                 // s_i
+  float diagonal(float scale, float self_weight) const;             // N_ii from s_i and a_ii (0 where there is no loop)
+  float link(float scale, float other_scale, float weight) const {  // N_ij from s_i, s_j and a_ij
+    return scales_columns() ? weight * (scale * other_scale) : scale * weight;
+  }
+
+  // N of a small matrix whose values are a_ij, in place; where it has a diagonal, every row has a place on it. reverse,
+  // where not null: N_ji of each entry, for an A that equals its transpose.
+  void normalise(const SparseView& a, const float* scales, float* values, float* reverse) const;
 };
 
 // d_v of the whole graph.

@@ -21,7 +21,7 @@ class NormalisedRows {
   // N_vu from a_vu; on the diagonal from a_vv, which is 0 where v has no loop.
   float value(NodeId v, NodeId u, float weight) const {
     if (u == v) return normalisation_.diagonal(scales_[v], weight);
-    return normalisation_.scales_columns() ? weight * (scales_[v] * scales_[u]) : scales_[v] * weight;
+    return normalisation_.link(scales_[v], scales_[u], weight);
   }
   // The value of the link that is entry e of the graph, in row v.
   float value_at(NodeId v, EdgeOffset e) const {

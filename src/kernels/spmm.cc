@@ -72,8 +72,8 @@ namespace cgcn::kernels {
 
 HWY_EXPORT(aggregate_rows);
 
-void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial, const DropoutMask& mask,
-               Matrix out) {
+void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, Matrix out, ConstMatrix initial,
+               const DropoutMask& mask) {
   HWY_DYNAMIC_DISPATCH(aggregate_rows)(a, source, rows, initial, mask, out);
 }
 

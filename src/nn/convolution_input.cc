@@ -65,8 +65,8 @@ void ConvolutionInput::aggregate(const Step& step, const SparseView& a, ConstMat
       if (concat_) draw_dropout(step.dropout_key(stream(true)), step.dropout, rows, columns, right);
     }
     const ConstMatrix source = columns_of(h, columns);
-    kernels::aggregate(a, source, rows, columns_of(term, columns), left.columns_from(columns.begin),
-                       c.columns_from(columns.begin, columns.end));
+    kernels::aggregate(a, source, rows, c.columns_from(columns.begin, columns.end), columns_of(term, columns),
+                       left.columns_from(columns.begin));
     if (concat_)
       apply_dropout(right.columns_from(columns.begin), rows, source,
                     c.columns_from(in_ + columns.begin, in_ + columns.end));

@@ -26,7 +26,7 @@ void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end
     case FeatureMatrix::Kind::kSparse: {
       const SparseView view{static_cast<uint32_t>(rows), features.columns(), features.sparse_offsets().data() + begin,
                             features.sparse_columns().data(), features.sparse_values().data()};
-      kernels::aggregate(view, weight, {0, rows}, keep != 0 ? ConstMatrix(z) : ConstMatrix(), {}, z);
+      kernels::aggregate(view, weight, {0, rows}, z, keep != 0 ? ConstMatrix(z) : ConstMatrix());
       return;
     }
     case FeatureMatrix::Kind::kIdentity:

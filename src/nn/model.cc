@@ -12,7 +12,7 @@ namespace cgcn {
 using kernels::Matrix;
 using kernels::padded;
 
-struct Model::Parts {
+struct Model::Network {
   ModelOptions options;
   ModelShape shape;
   Parameters parameters;
@@ -39,31 +39,32 @@ void check(const ModelOptions& options, const ModelShape& shape) {
 
 }  // namespace
 
-Model::Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed) : parts_(std::make_unique<Parts>()) {
+Model::Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed)
+    : network_(std::make_unique<Network>()) {
   check(options, shape);
   kernels::prepare_blas();
-  parts_->options = options;
-  parts_->shape = shape;
-  parts_->layers = make_layers(options, shape, parts_->parameters);
-  parts_->parameters.allocate(seed);
+  network_->options = options;
+  network_->shape = shape;
+  network_->layers = make_layers(options, shape, network_->parameters);
+  network_->parameters.allocate(seed);
 }
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
-const ModelOptions& Model::options() const { return parts_->options; }
-const ModelShape& Model::shape() const { return parts_->shape; }
+const ModelOptions& Model::options() const { return network_->options; }
+const ModelShape& Model::shape() const { return network_->shape; }
 uint32_t Model::layer_width(uint32_t layer) const {
   return layer == num_layers() ? shape().num_classes : options().hidden;
 }
-const std::vector<Parameter>& Model::parameters() const { return parts_->parameters.list(); }
-std::span<float> Model::values() { return parts_->parameters.values(); }
-std::span<const float> Model::values() const { return std::as_const(parts_->parameters).values(); }
-std::span<float> Model::gradients() { return parts_->parameters.gradients(); }
-std::span<const float> Model::gradients() const { return std::as_const(parts_->parameters).gradients(); }
+const std::vector<Parameter>& Model::parameters() const { return network_->parameters.list(); }
+std::span<float> Model::values() { return network_->parameters.values(); }
+std::span<const float> Model::values() const { return std::as_const(network_->parameters).values(); }
+std::span<float> Model::gradients() { return network_->parameters.gradients(); }
+std::span<const float> Model::gradients() const { return std::as_const(network_->parameters).gradients(); }
 
 TouchedRows Model::touched_rows(size_t parameter) const {
-  return parameter == 0 ? parts_->layers.front()->touched_rows() : TouchedRows();
+  return parameter == 0 ? network_->layers.front()->touched_rows() : TouchedRows();
 }
 
 uint64_t Model::num_weights() const {
@@ -73,10 +74,10 @@ uint64_t Model::num_weights() const {
 }
 
 void Model::reserve(const BatchLimits& limits) {
-  parts_->reserve(std::vector<size_t>(size_t{num_layers()} + 1, limits.max_nodes));
+  network_->reserve(std::vector<size_t>(size_t{num_layers()} + 1, limits.max_nodes));
 }
 
-void Model::Parts::reserve(std::vector<size_t> rows) {
+void Model::Network::reserve(std::vector<size_t> rows) {
   if (reserved_rows.empty()) reserved_rows.assign(rows.size(), 0);
   bool fits = true;
   for (size_t l = 0; l < rows.size(); ++l) {
@@ -93,7 +94,7 @@ void Model::Parts::reserve(std::vector<size_t> rows) {
 }
 
 // With room to spare, so that it happens a few times at the beginning of training and not again.
-void Model::Parts::reserve_for(const Batch& batch) {
+void Model::Network::reserve_for(const Batch& batch) {
   std::vector<size_t> rows;
   bool fits = !reserved_rows.empty();
   for (uint32_t l = 0; l <= options.layers; ++l) {
@@ -106,13 +107,13 @@ void Model::Parts::reserve_for(const Batch& batch) {
 }
 
 uint64_t Model::workspace_bytes() const {
-  uint64_t total = parts_->workspace.bytes();
-  for (const auto& layer : parts_->layers) total += layer->bytes();
+  uint64_t total = network_->workspace.bytes();
+  for (const auto& layer : network_->layers) total += layer->bytes();
   return total;
 }
 
 // Returns the logits.
-Matrix Model::Parts::forward(Step step) {
+Matrix Model::Network::forward(Step step) {
   reserve_for(step.batch);
   CGCN_CHECK(options.layers == 1 || step.batch.blocks.size() == 1 || step.batch.blocks.size() == options.layers - 1);
   CGCN_CHECK(!options.input_projection || step.batch.input_block != nullptr);
@@ -127,7 +128,7 @@ Matrix Model::Parts::forward(Step step) {
   return run_layers(step);
 }
 
-Matrix Model::Parts::run_layers(const Step& step) {
+Matrix Model::Network::run_layers(const Step& step) {
   Matrix rows;
   for (size_t i = 0; i < layers.size(); ++i) {
     const bool top = i + 1 == layers.size();
@@ -140,23 +141,23 @@ Matrix Model::Parts::run_layers(const Step& step) {
   return rows;
 }
 
-void Model::Parts::backward(const Step& step, Matrix gradient) {
+void Model::Network::backward(const Step& step, Matrix gradient) {
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) gradient = (*layer)->backward(step, gradient);
 }
 
 StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed) {
   const Step step{batch, input, seed, options().dropout};
-  const Matrix logits = parts_->forward(step);
-  const double loss = parts_->loss.replace_by_gradient(batch, input.labels, logits);
-  parts_->backward(step, logits);
+  const Matrix logits = network_->forward(step);
+  const double loss = network_->loss.replace_by_gradient(batch, input.labels, logits);
+  network_->backward(step, logits);
   return {loss, static_cast<uint32_t>(batch.loss_rows.size())};
 }
 
 void Model::predict(const Batch& batch, const ModelInput& input, float* logits) {
-  const Matrix rows = parts_->forward({batch, input});
+  const Matrix rows = network_->forward({batch, input});
   for (size_t r = 0; r < rows.rows; ++r) std::copy_n(rows.row(r), rows.columns, logits + r * rows.columns);
 }
 
-std::vector<InferenceStage> Model::stages() const { return make_stages(parts_->layers); }
+std::vector<InferenceStage> Model::stages() const { return make_stages(network_->layers); }
 
 }  // namespace cgcn

@@ -69,8 +69,8 @@ class Model {
   std::vector<InferenceStage> stages() const;
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Network;
+  std::unique_ptr<Network> network_;
 };
 
 }  // namespace cgcn

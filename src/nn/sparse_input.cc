@@ -68,7 +68,7 @@ void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
 void SparseInput::multiply(const Linear& linear, bool with_bias, Matrix out) const {
   parallel_blocks(out.rows, kPassRows, [&](size_t begin, size_t end) {
     const bool begun = with_bias && linear.begin_tile(out.rows_from(begin, end), 0) != 0;
-    kernels::aggregate(view_, linear.weight(), {begin, end}, begun ? ConstMatrix(out) : ConstMatrix(), {}, out);
+    kernels::aggregate(view_, linear.weight(), {begin, end}, out, begun ? ConstMatrix(out) : ConstMatrix());
   });
 }
 
@@ -110,7 +110,7 @@ void SparseInput::backward(const Linear& linear, ConstMatrix gradient) {
     for (size_t t = begin; t < end; ++t) {
       const SparseView row{1, view_.rows, &transposed_offsets_[t], transposed_columns_.data(),
                            transposed_values_.data()};
-      kernels::aggregate(row, gradient, {0, 1}, {}, {}, Matrix(weight_gradient.row(touched_[t]), 1, linear.out()));
+      kernels::aggregate(row, gradient, {0, 1}, Matrix(weight_gradient.row(touched_[t]), 1, linear.out()));
     }
   });
 }

@@ -129,7 +129,7 @@ class Aggregator {
       NormalisedRows::Block& block = links == Links::kMadeAgain ? own : blocks_[first / kRowBlock];
       if (links != Links::kThere) rows_.fill(chunk.begin + first, chunk.begin + last, block);
       const kernels::RowRange rows{0, last - first};
-      kernels::aggregate(block.view, source, rows, {}, {}, {out.row(first), rows.size(), out.columns, out.stride});
+      kernels::aggregate(block.view, source, rows, {out.row(first), rows.size(), out.columns, out.stride});
       if (!keeps_pages_) rows_.graph().release_rows(chunk.begin + first, chunk.begin + last);
     });
   }

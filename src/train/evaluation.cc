@@ -23,6 +23,12 @@ PartitionOptions whole_graph_in(uint32_t blocks, const Store& store, uint64_t bu
   return options;
 }
 
+PreparedFeatures prepare_in_blocks(const ClusterLayout& layout, const RunOptions& options, const ColumnScaling& scaling,
+                                   uint64_t budget) {
+  layout.files->release_pages();
+  return prepare_features(layout, layout.data, options.evaluated_product(), scaling, memory_left(budget));
+}
+
 Evaluation nothing_scored(const Model& model) {
   const Tally none(model.shape().num_classes, model.shape().multi_label);
   return {none, none, none};
@@ -74,8 +80,7 @@ BlockEvaluator::BlockEvaluator(const Store& store, const RunOptions& options, co
                                uint32_t blocks, uint64_t budget)
     : budget_(budget),
       layout_(ensure_partition(store, whole_graph_in(blocks, store, budget)).layout),
-      features_((layout_.files->release_pages(),
-                 prepare_features(layout_, layout_.data, options.evaluated_product(), scaling, memory_left(budget)))),
+      features_(prepare_in_blocks(layout_, options, scaling, budget)),
       batches_(layout_, {.normalisation = options.model.layer_normalisation(),
                          .aggregates_input = options.model.input_projection}) {
   release_pages();

@@ -147,7 +147,7 @@ ConstMatrix Inference::aggregate_rows(const SlabMatrix& messages, const SlabMatr
   NormalisedRows::Block block;
   rows_.fill(range.begin, range.end, block);
   const Matrix out(scratch, range.size(), messages.columns());
-  kernels::aggregate(block.view, messages.matrix(), {0, range.size()}, {}, {}, out);
+  kernels::aggregate(block.view, messages.matrix(), {0, range.size()}, out);
   return out;
 }
 
@@ -161,7 +161,7 @@ SlabMatrix Inference::aggregate_slabs(const SlabMatrix& source) const {
       NormalisedRows::Block block;
       rows_.fill(range.begin, range.end, block);
       Buffer<float> sums(range.size() * from.columns);
-      kernels::aggregate(block.view, from, {0, range.size()}, {}, {}, Matrix(sums.data(), range.size(), from.columns));
+      kernels::aggregate(block.view, from, {0, range.size()}, Matrix(sums.data(), range.size(), from.columns));
       out.write_slab_rows(slab, range, sums.data());
     });
   }

@@ -88,7 +88,7 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
   parallel_blocks(nodes, kStandardisedRows, [&](size_t begin, size_t end) {
     NormalisedRows::Block block;
     rows.fill(begin, end, block);
-    kernels::aggregate(block.view, {x.dense32().data(), nodes, columns}, {0, end - begin}, {}, {},
+    kernels::aggregate(block.view, {x.dense32().data(), nodes, columns}, {0, end - begin},
                        {aggregated.data() + begin * columns, end - begin, columns});
   });
   return {std::move(x), FeatureMatrix::dense(std::move(aggregated), static_cast<uint32_t>(columns))};

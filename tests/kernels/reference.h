@@ -45,8 +45,8 @@ inline void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
     }
 }
 
-inline void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
-                      const DropoutMask& mask, Matrix out) {
+inline void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, Matrix out, ConstMatrix initial = {},
+                      const DropoutMask& mask = {}) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t c = 0; c < out.columns; ++c) {
       double sum = r < initial.rows ? initial.row(r)[c] : 0;

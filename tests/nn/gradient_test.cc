@@ -41,7 +41,10 @@ std::vector<Case> all_cases() {
   add("Concat", 3, [](Case&) {});
   add("ConcatDropout", 3, [](Case& c) { c.options.dropout = 0.3f; });
   add("Plain", 3, plain);
-  add("PlainDropout", 3, [&](Case& c) { plain(c), c.options.dropout = 0.3f; });
+  add("PlainDropout", 3, [&](Case& c) {
+    plain(c);
+    c.options.dropout = 0.3f;
+  });
   add("NoLayerNorm", 3, [](Case& c) { c.options.layer_norm = false; });
   add("NoLayerNormBiasDropout", 3, [](Case& c) {
     c.options.layer_norm = false;
@@ -49,46 +52,93 @@ std::vector<Case> all_cases() {
     c.options.dropout = 0.2f;
   });
   add("Bias", 3, [](Case& c) { c.options.bias = true; });
-  add("BiasPlain", 3, [&](Case& c) { plain(c), c.options.bias = true; });
+  add("BiasPlain", 3, [&](Case& c) {
+    plain(c);
+    c.options.bias = true;
+  });
   add("Residual", 4, [](Case& c) { c.options.residual = true; });
-  add("ResidualDropout", 4, [](Case& c) { c.options.residual = true, c.options.dropout = 0.2f; });
-  add("ResidualPlainDropout", 4, [&](Case& c) { plain(c), c.options.residual = true, c.options.dropout = 0.2f; });
+  add("ResidualDropout", 4, [](Case& c) {
+    c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
+  add("ResidualPlainDropout", 4, [&](Case& c) {
+    plain(c);
+    c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
   add("Rectangular", 4, [](Case& c) { c.rectangular = true; });
   add("RectangularDropoutResidual", 4, [](Case& c) {
     c.rectangular = true;
     c.options.residual = true;
     c.options.dropout = 0.2f;
   });
-  add("RectangularPlainResidual", 4, [&](Case& c) { plain(c), c.rectangular = true, c.options.residual = true; });
+  add("RectangularPlainResidual", 4, [&](Case& c) {
+    plain(c);
+    c.rectangular = true;
+    c.options.residual = true;
+  });
   add("RectangularPlainResidualDropout", 4, [&](Case& c) {
     plain(c);
     c.rectangular = true;
     c.options.residual = true;
     c.options.dropout = 0.2f;
   });
-  add("MultiLabel", 3, [](Case& c) { c.multi_label = true, c.options.dropout = 0.2f; });
+  add("MultiLabel", 3, [](Case& c) {
+    c.multi_label = true;
+    c.options.dropout = 0.2f;
+  });
   add("MultiLabelProjected", 3, [](Case& c) { c.multi_label = true; });
-  add("Half", 2, [](Case& c) { c.input = InputKind::kDense16, c.options.dropout = 0.2f; });
+  add("Half", 2, [](Case& c) {
+    c.input = InputKind::kDense16;
+    c.options.dropout = 0.2f;
+  });
   add("Sparse", 3, [](Case& c) { c.input = InputKind::kSparse; });
   add("SparseDropoutBias", 3, [](Case& c) {
     c.input = InputKind::kSparse;
     c.options.dropout = 0.4f;
     c.options.bias = true;
   });
-  add("SparsePlainDropout", 2, [&](Case& c) { plain(c), c.input = InputKind::kSparse, c.options.dropout = 0.4f; });
+  add("SparsePlainDropout", 2, [&](Case& c) {
+    plain(c);
+    c.input = InputKind::kSparse;
+    c.options.dropout = 0.4f;
+  });
   add("Identity", 3, [](Case& c) { c.input = InputKind::kIdentity; });
-  add("IdentityDropout", 2, [](Case& c) { c.input = InputKind::kIdentity, c.options.dropout = 0.2f; });
+  add("IdentityDropout", 2, [](Case& c) {
+    c.input = InputKind::kIdentity;
+    c.options.dropout = 0.2f;
+  });
   const auto before = [](Case& c) {
     c.options.dropout_place = DropoutPlace::kBefore;
     c.options.dropout = 0.3f;
   };
   add("DropoutBefore", 3, before);
-  add("DropoutBeforePlainResidual", 4, [&](Case& c) { plain(c), before(c), c.options.residual = true; });
-  add("DropoutBeforeRectangular", 4, [&](Case& c) { before(c), c.rectangular = true; });
-  add("InputBlock", 3, [](Case& c) { c.input_block = true, c.rectangular = true; });
-  add("InputBlockHalf", 2, [](Case& c) { c.input_block = true, c.input = InputKind::kDense16; });
-  add("InputBlockDropout", 2, [](Case& c) { c.input_block = true, c.options.dropout = 0.2f; });
-  add("InputBlockDropoutBefore", 2, [&](Case& c) { before(c), c.input_block = true, c.options.bias = true; });
+  add("DropoutBeforePlainResidual", 4, [&](Case& c) {
+    plain(c);
+    before(c);
+    c.options.residual = true;
+  });
+  add("DropoutBeforeRectangular", 4, [&](Case& c) {
+    before(c);
+    c.rectangular = true;
+  });
+  add("InputBlock", 3, [](Case& c) {
+    c.input_block = true;
+    c.rectangular = true;
+  });
+  add("InputBlockHalf", 2, [](Case& c) {
+    c.input_block = true;
+    c.input = InputKind::kDense16;
+  });
+  add("InputBlockDropout", 2, [](Case& c) {
+    c.input_block = true;
+    c.options.dropout = 0.2f;
+  });
+  add("InputBlockDropoutBefore", 2, [&](Case& c) {
+    before(c);
+    c.input_block = true;
+    c.options.bias = true;
+  });
   add("InputBlockSparse", 3, [](Case& c) {
     c.input_block = c.rectangular = c.options.bias = true;
     c.input = InputKind::kSparse;
@@ -99,14 +149,24 @@ std::vector<Case> all_cases() {
     c.input = InputKind::kSparse;
   });
   add("InputBlockSparsePlainDropoutBefore", 2, [&](Case& c) {  // Kipf and Welling's
-    plain(c), before(c);
+    plain(c);
+    before(c);
     c.input_block = true;
     c.options.layer_norm = false;
     c.input = InputKind::kSparse;
   });
-  add("InputBlockIdentity", 2, [](Case& c) { c.input_block = true, c.input = InputKind::kIdentity; });
-  add("DenseHead", 3, [](Case& c) { c.options.head = HeadKind::kDense, c.rectangular = true; });
-  add("DenseHeadOneLayerMultiLabel", 1, [](Case& c) { c.options.head = HeadKind::kDense, c.multi_label = true; });
+  add("InputBlockIdentity", 2, [](Case& c) {
+    c.input_block = true;
+    c.input = InputKind::kIdentity;
+  });
+  add("DenseHead", 3, [](Case& c) {
+    c.options.head = HeadKind::kDense;
+    c.rectangular = true;
+  });
+  add("DenseHeadOneLayerMultiLabel", 1, [](Case& c) {
+    c.options.head = HeadKind::kDense;
+    c.multi_label = true;
+  });
   add("DenseHeadDropoutInputBlock", 2, [](Case& c) {
     c.options.head = HeadKind::kDense;
     c.options.dropout = 0.2f;

@@ -61,13 +61,16 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
     options.bias = random.below(2) == 0;
     options.layer_norm = random.below(4) > 0;
     if (random.below(3) == 0) options.head = HeadKind::kDense;
+    if (random.below(3) == 0) options.norm_place = NormPlace::kBefore;
+    options.input_projection = random.below(3) == 0;
     Model model = make_model(data, options);
 
     PartitionOptions partition;
     partition.parts = 1;
     partition.transductive = true;
     const ClusterLayout layout = ensure_partition(store, partition).layout;
-    const ClusterBatches batches(layout, {.normalisation = options.layer_normalisation()});
+    const ClusterBatches batches(
+        layout, {.normalisation = options.layer_normalisation(), .aggregates_input = options.input_projection});
     model.reserve(batches.limits());
     const auto storage = batches.make_storage();
     batches.prepare(0, 0, *storage);
@@ -92,25 +95,31 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
   const Store store(folder_ / "store");
   const Dataset data = store.dataset();
-  ModelOptions options;
-  options.hidden = 40;
-  const Model model = make_model(data, options);
-  const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
+  ModelOptions usual, before;
+  usual.hidden = before.hidden = 40;
+  before.norm_place = NormPlace::kBefore;
+  before.input_projection = before.residual = true;
+  const FeatureMatrix aggregated = aggregated_features(store, usual.product_normalisation());
   const InferenceInput input{data.graph, data.features, aggregated};
-  set_thread_count(1);
-  for (uint32_t layer = 1; layer <= 3; ++layer) {
-    bool spills = false;
-    const std::vector<float> expected = run(model, input, layer, kPlenty, &spills);
-    EXPECT_FALSE(spills);
-    const uint64_t column = 1500 * sizeof(float), scratch = 5 * 40 * 256 * sizeof(float) + column;
-    for (const uint64_t columns : {16, 3}) {
-      EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
-      EXPECT_TRUE(spills);
-    }
-    set_thread_count(3);
-    EXPECT_EQ(run(model, input, layer, kPlenty), expected);
+  for (const ModelOptions& options : {usual, before}) {
+    const Model model = make_model(data, options);
+    const uint64_t column = 1500 * sizeof(float);
+    const uint64_t scratch = (options.input_projection ? 6 : 5) * 40 * 256 * sizeof(float) + column;
     set_thread_count(1);
+    for (uint32_t layer = 1; layer <= 3; ++layer) {
+      bool spills = false;
+      const std::vector<float> expected = run(model, input, layer, kPlenty, &spills);
+      EXPECT_FALSE(spills);
+      for (const uint64_t columns : {16, 3}) {
+        EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
+        EXPECT_TRUE(spills);
+      }
+      set_thread_count(3);
+      EXPECT_EQ(run(model, input, layer, kPlenty), expected);
+      set_thread_count(1);
+    }
   }
+  const Model model = make_model(data, usual);
   EXPECT_THAT(test::message_of<Error>([&] { run(model, input, 3, 1000); }), testing::HasSubstr("--memory"));
 }
 

@@ -108,6 +108,35 @@ TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
   }
 }
 
+// Every kind of layer and optimiser: its state is in the checkpoint, and evaluation knows it.
+TEST_F(TrainerTest, OtherLayersAndOptimisersGoOnBitForBitAndEvaluateExactly) {
+  options_.model.input_projection = options_.model.residual = true;
+  options_.model.norm_place = NormPlace::kBefore;
+  options_.optimiser.kind = OptimiserKind::kAdamW;
+  options_.optimiser.weight_decay = 0.01f;
+  options_.train.standardise = true;
+  const Store store(make_store());
+  for (const EvaluationKind kind : {EvaluationKind::kExact, EvaluationKind::kBlocks}) {
+    options_.train.evaluation = {kind, 2};
+    options_.train.epochs = 3;
+    const fs::path whole = folder_ / fmt::format("whole-{}", static_cast<int>(kind)),
+                   pieces = whole.string() + "-pieces";
+    const TrainingSummary summary = Trainer(store, options_, RunDirectory::create(whole, "test")).run();
+    options_.train.epochs = 1;
+    Trainer(store, options_, RunDirectory::create(pieces, "test")).run();
+    options_.train.epochs = 3;
+    Trainer(store, options_, RunDirectory::reopen(pieces)).run();
+    EXPECT_EQ(weights(last_checkpoint(whole)), weights(last_checkpoint(pieces)));
+    EXPECT_EQ(Predictor(whole).evaluate({}).test.scores().micro_f1, summary.evaluation->test.scores().micro_f1);
+  }
+}
+
+TEST_F(TrainerTest, VrGcnHasNoInputProjection) {
+  options_.method.method = Method::kVrGcn;
+  options_.model.input_projection = true;
+  EXPECT_THAT(test::message_of<Error>([&] { train(make_store(), "run"); }), testing::HasSubstr("--input-projection"));
+}
+
 // Times and memory of a run that was stopped are those of all its sessions.
 TEST_F(TrainerTest, FiguresGoOnAfterAStop) {
   options_.model.layers = 2;
