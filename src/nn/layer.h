@@ -31,8 +31,8 @@ struct InferenceRows {
   const FeatureMatrix& x;
   const FeatureMatrix& aggregated_x;  // N(A)·X
   NodeId begin, end;                  // the rows of the features
-  kernels::ConstMatrix own;           // the same rows of the layer below; empty for the first
-  kernels::ConstMatrix aggregated;  // the same rows of N(A)·M, M the messages of all nodes; empty where there are none
+  // Of the layer below, the same rows; and of N(A)·M, M the messages of all nodes. Empty where there is no such thing.
+  kernels::ConstMatrix own = {}, aggregated = {};
 };
 
 // Where a layer takes what it aggregates from: nowhere; the rows of the layer below as they are; or messages that it

@@ -17,7 +17,8 @@ void OptimiserOptions::list_options(OptionList& list) {
   list.add("beta1", &beta1, "Adam's decay of the gradient's mean").range(0, 0.999999);
   list.add("beta2", &beta2, "Adam's decay of the gradient's square").range(0, 0.9999999);
   list.add("epsilon", &epsilon, "Adam's ε").range(0, 1);
-  list.add("weight-decay", &weight_decay, "adam: L2 penalty, added to the gradient; adamw: share of the weights per lr")
+  list.add("weight-decay", &weight_decay,
+           "adam: L2 penalty, added to the gradient; adamw: every step shrinks the weights by lr times this")
       .range(0, 1);
   list.add_choice("decay-scope", &decay_scope, {{"all", DecayScope::kAll}, {"first-layer", DecayScope::kFirstLayer}},
                   "which parameters decay");

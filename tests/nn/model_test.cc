@@ -265,11 +265,11 @@ TEST(Adam, FirstLayersDecayIsThatOfTheLayerThatTakesTheFeatures) {
     Model model(model_options, shape_of(problem), 1);
     const std::vector<float> before(model.values().begin(), model.values().end());
     make_optimiser(options, model)->step(model, 0.5f);  // no gradient: only the decay moves anything
-    for (const Parameter& p : model.parameters())
-      if (p.rows > 1)
-        EXPECT_EQ(model.values()[p.offset] != before[p.offset],
-                  p.name == (projection ? "projection.weight" : "layer1.weight"))
-            << p.name;
+    for (const Parameter& p : model.parameters()) {
+      if (p.rows == 1) continue;
+      const bool first = p.name == (projection ? "projection.weight" : "layer1.weight");
+      EXPECT_EQ(model.values()[p.offset] != before[p.offset], first) << p.name;
+    }
   }
 }
 
