@@ -63,19 +63,15 @@ run_asan() {
   run_ctest asan -LE 'slow|cli' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
 }
 
-# GCC's ThreadSanitizer does not see the futexes of libgomp and would report every OpenMP loop; with one OpenMP thread
-# what remains are the threads that we start ourselves: progress bars and batches prepared ahead. Tests that ask for more
-# OpenMP threads are left out.
+# Every module whose code runs on several threads.
 run_tsan() {
-  local targets=() name
-  for name in common batch; do
-    if [ -d "$root/tests/$name" ]; then targets+=("test_$name"); fi
-  done
+  local modules=(common kernels graph generate partition batch nn train) targets=() name
+  for name in "${modules[@]}"; do targets+=("test_$name"); done
   build_preset tsan "${targets[*]}"
   # Kernels that spread addresses more widely than ThreadSanitizer expects make it stop; without spreading it runs.
   local fixed=()
   setarch -R true 2>/dev/null && fixed=(setarch -R)
-  OMP_NUM_THREADS=1 ctest_wrapper="${fixed[*]}" run_ctest tsan -LE slow -L '^(common|batch)$' -E '^ParallelBlocks'
+  ctest_wrapper="${fixed[*]}" run_ctest tsan -LE slow -L "^($(IFS='|' && echo "${modules[*]}"))$" -E '^Likeness|DeathTest|MemoryIs'
 }
 
 run_fuzz() {

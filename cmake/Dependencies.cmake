@@ -1,6 +1,6 @@
 # Everything the engine links comes from the distribution's packages; tools/install-packages.sh names them.
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(TBB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
@@ -9,21 +9,17 @@ find_package(ZLIB REQUIRED)
 find_package(CURL REQUIRED)
 find_package(CLI11 REQUIRED)
 
-# OpenBLAS, the OpenMP build. Debian's alternatives may point libopenblas.so.0 at the pthread build, whose threads fight
-# with OpenMP's; its own folder on the run path decides it. The program checks at start what it really got.
-find_library(OPENBLAS_LIBRARY NAMES openblas
-  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp NO_DEFAULT_PATH)
+# OpenBLAS, the pthread build without threads of its own: loaded at run time by the first product (src/kernels/blas.cc), so that only its header and its place are
+# needed here.
+find_library(OPENBLAS_LIBRARY NAMES libopenblas.so.0 PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread NO_DEFAULT_PATH)
 if(NOT OPENBLAS_LIBRARY)
-  find_library(OPENBLAS_LIBRARY NAMES openblas REQUIRED)
+  set(OPENBLAS_LIBRARY libopenblas.so.0)
 endif()
-get_filename_component(OPENBLAS_FOLDER ${OPENBLAS_LIBRARY} DIRECTORY)
-find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp
+find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
   ${CMAKE_LIBRARY_ARCHITECTURE} openblas REQUIRED)
 add_library(openblas INTERFACE)
 target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
-target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
-set(CMAKE_BUILD_RPATH ${OPENBLAS_FOLDER})
-set(CMAKE_INSTALL_RPATH ${OPENBLAS_FOLDER})
+target_compile_definitions(openblas INTERFACE CGCN_OPENBLAS="${OPENBLAS_LIBRARY}")
 
 find_library(METIS_LIBRARY NAMES metis REQUIRED)
 find_path(METIS_INCLUDE_DIR metis.h REQUIRED)

@@ -11,7 +11,7 @@ shift || true
 for compiler in clang++ clang++-14 clang++-15 clang++-16 clang++-19; do
   command -v "$compiler" >/dev/null && break
 done
-command -v "$compiler" >/dev/null || { echo "fuzzing needs clang (apt-get install clang libomp-dev)" >&2; exit 1; }
+command -v "$compiler" >/dev/null || { echo "fuzzing needs clang (apt-get install clang)" >&2; exit 1; }
 cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
 cmake --build build/fuzz --target fuzzers -- -k 0
 mkdir -p build/fuzz/crashes

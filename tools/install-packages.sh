@@ -8,9 +8,9 @@ set -euo pipefail
 
 # A name that ends in "?" is wanted only where the release has it: newer ones split it from another package.
 declare -A packages
-packages[build]="g++ cmake ninja-build ccache libopenblas-openmp-dev libmetis-dev libhwy-dev libcli11-dev libfmt-dev
+packages[build]="g++ cmake ninja-build ccache libtbb-dev libopenblas-pthread-dev libmetis-dev libhwy-dev libcli11-dev libfmt-dev
   libsimdjson-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libcurl4-openssl-dev libxxhash-dev libjs-chart.js"
-packages[tests]="libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev? libomp-dev clang-format
+packages[tests]="libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev? clang-format
   python3 python3-numpy python3-scipy python3-pytest chromium?"
 # Peers to compare with, the linter, and what tools/check-fresh-machine.sh needs.
 packages[extras]="python3-torch clang-tidy debootstrap shellcheck"

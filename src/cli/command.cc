@@ -12,7 +12,7 @@ namespace cgcn {
 
 void CommonOptions::list_options(OptionList& list) {
   list.begin_group("Everywhere");
-  list.add("threads", &threads, "threads to use; 0: all cores").range(0, 4096);
+  list.add("threads", &threads, "threads to use; 0: all cores that the process may use").range(0, 4096);
   list.add("quiet", &quiet, "print the result only");
   list.add("json", &json, "print the result as JSON");
 }
@@ -47,8 +47,11 @@ void note_unused_options(const CLI::App& command, const OptionList& list,
 }
 
 void apply_common_options(const CommonOptions& options) {
-  set_thread_count(static_cast<int>(options.threads));
   log::set_level(options.quiet || options.json ? log::Level::kQuiet : log::Level::kNormal);
+  const int asked = static_cast<int>(options.threads), cores = usable_cores();
+  if (asked > cores)
+    log::note("--threads {}: this process may use {} cores, so {} threads are used", asked, cores, cores);
+  set_thread_count(std::min(asked, cores));
 }
 
 std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges) {

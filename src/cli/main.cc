@@ -1,7 +1,5 @@
 // The command line. Every failure ends here: one message, a non-zero exit.
 //   1 a problem the user can mend, 2 wrong usage, 70 a bug of ours, 130 interrupted
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -91,21 +89,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace cgcn
 
-namespace {
-
-// OpenMP's threads spin for milliseconds between two loops. On a machine that others use too, that takes the time of
-// the thread they wait for: a hundred times slower was seen. libgomp reads its setting when it is loaded, so start once
-// more.
-void spin_briefly(char** argv) {
-  if (getenv("GOMP_SPINCOUNT") != nullptr || getenv("OMP_WAIT_POLICY") != nullptr) return;
-  setenv("GOMP_SPINCOUNT", "10000", 1);
-  execv("/proc/self/exe", argv);  // returns only where it cannot: then all goes on as it is
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  spin_briefly(argv);
   cgcn::install_interrupt_handler();
   cgcn::install_mapping_fault_handler();
   try {

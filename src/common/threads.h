@@ -1,24 +1,28 @@
-// Threads are OpenMP's, shared with OpenBLAS: one setting for all. Work is cut into blocks whose size never depends on
-// the number of threads, so that results do not either.
+// Loops over blocks on several threads, which are oneTBB's. A loop ends when its blocks are done, whoever did them: a
+// thread that has no processor at the moment keeps nobody waiting, but for the block it is in. Blocks have sizes that
+// never depend on the number of threads, so that results do not either.
 #pragma once
-
-#include <omp.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
-#include <mutex>
+#include <type_traits>
+
+#include "common/file.h"
 
 namespace cgcn {
 
-void set_thread_count(int threads);  // 0: all cores that the process may use
-int thread_count();
+// Cores that the process may use: its processor mask and the CPU quotas of its control groups. root: where /proc and
+// /sys are.
+int usable_cores(const fs::path& root = "/");
 
-// Another number of threads for as long as it lives.
+void set_thread_count(int threads);  // of the whole process; 0: usable_cores()
+int thread_count();                  // of loops that this thread starts
+
+// Another number of threads for the loops that this thread starts, for as long as it lives.
 class ThreadCountScope {
  public:
-  explicit ThreadCountScope(int threads) : before_(thread_count()) { set_thread_count(threads); }
-  ~ThreadCountScope() { set_thread_count(before_); }
+  explicit ThreadCountScope(int threads);
+  ~ThreadCountScope();
   ThreadCountScope(const ThreadCountScope&) = delete;
   ThreadCountScope& operator=(const ThreadCountScope&) = delete;
 
@@ -26,43 +30,33 @@ class ThreadCountScope {
   int before_;
 };
 
-// An exception must not leave an OpenMP region: the first one is kept, and thrown again behind it.
-class FirstFailure {
- public:
-  template <class Work>
-  void catch_in(Work&& work) noexcept {
-    try {
-      work();
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-    }
-  }
-  void rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  std::exception_ptr failure_;
-  std::mutex mutex_;
+// The order in which threads take the blocks of a loop. A thread that has done its own helps the others.
+enum class BlockOrder {
+  kAscending,    // the lowest that is left
+  kNeighbours,   // a contiguous range for each thread, the same from loop to loop: rows stay in that thread's cache
+  kInterleaved,  // block i for thread i mod threads, the same from loop to loop
 };
 
-// Calls work(begin, end) for consecutive blocks of [0, n). Blocks run in any order on any thread; an exception thrown
-// by one of them is rethrown here after the others have finished.
+namespace detail {
+using BlockFunction = void (*)(const void* work, size_t block);
+void run_blocks(size_t count, BlockOrder order, BlockFunction function, const void* work);
+}  // namespace detail
+
+// Calls work(i) for i in [0, count), in any order on any thread. An exception thrown by one of them is rethrown here
+// after the others have finished. A loop inside of a loop runs on the thread that meets it.
+template <class Work>
+void parallel_for_each_block(size_t count, BlockOrder order, const Work& work) {
+  detail::run_blocks(
+      count, order, [](const void* context, size_t block) { (*static_cast<const Work*>(context))(block); }, &work);
+}
+
+// Calls work(begin, end) for consecutive blocks of [0, n).
 template <class Work>
 void parallel_blocks(size_t n, size_t block, Work&& work) {
-  const auto blocks = static_cast<std::ptrdiff_t>((n + block - 1) / block);
-  if (blocks <= 1) {
-    if (n > 0) work(size_t{0}, n);
-    return;
-  }
-  FirstFailure failure;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(thread_count())
-  for (std::ptrdiff_t i = 0; i < blocks; ++i) {
-    const size_t begin = static_cast<size_t>(i) * block;
-    failure.catch_in([&] { work(begin, std::min(n, begin + block)); });
-  }
-  failure.rethrow();
+  parallel_for_each_block((n + block - 1) / block, BlockOrder::kAscending, [&](size_t i) {
+    const size_t begin = i * block;
+    work(begin, std::min(n, begin + block));
+  });
 }
 
 }  // namespace cgcn

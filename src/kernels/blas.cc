@@ -1,22 +1,39 @@
 #include "kernels/blas.h"
 
-#include <cblas.h>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
-#include "common/log.h"
-
-// In no header, and weak: a build of OpenBLAS for one kind of CPU lacks them, and that is fine.
-extern "C" {
-__attribute__((weak)) void gotoblas_dynamic_init();
-__attribute__((weak)) void gotoblas_dynamic_quit();
-}
+#include "common/error.h"
+#include "common/memory.h"
+#include "common/threads.h"
 
 namespace cgcn::kernels {
 namespace {
+
+struct Blas {
+  decltype(&cblas_sgemm) sgemm = nullptr;
+  decltype(&openblas_get_corename) core_name = nullptr;
+  decltype(&openblas_set_num_threads) set_threads = nullptr;
+  decltype(&openblas_get_parallel) get_parallel = nullptr;
+  // In no header; a build of OpenBLAS for one kind of CPU lacks the first two, and that is fine.
+  void (*start_core)() = nullptr;
+  void (*end_core)() = nullptr;
+  void* (*take_buffer)(int) = nullptr;
+  void (*give_buffer)(void*) = nullptr;
+};
+
+Blas blas;
+
+constexpr const char* kInstall = "apt-get install libopenblas0-pthread";
+constexpr size_t kBufferBytes = size_t{128} << 20;  // of address space; OpenBLAS takes one per concurrent product
+constexpr size_t kLibraryBytes = size_t{96} << 20;  // the library itself and libgfortran
 
 bool is_core_without_avx2(std::string_view name) {
   constexpr std::array<std::string_view, 14> kOld = {"Katmai",      "Coppermine", "Northwood", "Prescott",   "Banias",
@@ -42,27 +59,94 @@ const char* best_core() {
 }
 
 void correct_core() {
-  if (gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return;
+  if (blas.start_core == nullptr || blas.end_core == nullptr) return;
   if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;  // the user has decided
   const char* core = best_core();
-  if (core == nullptr || !is_core_without_avx2(blas_core_name())) return;
-  gotoblas_dynamic_quit();
+  if (core == nullptr || !is_core_without_avx2(blas.core_name())) return;
+  blas.end_core();
   ::setenv("OPENBLAS_CORETYPE", core, 1);
-  gotoblas_dynamic_init();
+  blas.start_core();
+}
+
+bool address_space_is_limited() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+void require_address_space(size_t bytes) {
+  void* probe = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED)
+    throw Error(
+        fmt::format("the limit on address space leaves less than the {} that OpenBLAS needs", format_bytes(bytes)),
+        "ulimit -v", "raise it, use fewer --threads, or limit memory with --memory instead");
+  ::munmap(probe, bytes);
+}
+
+// Takes now what the products will need: later the rest of the process may have used it up.
+void reserve_buffers(size_t count) {
+  if (blas.take_buffer == nullptr || blas.give_buffer == nullptr) return;
+  std::vector<void*> buffers;
+  for (size_t i = 0; i < count; ++i) buffers.push_back(blas.take_buffer(0));
+  for (void* buffer : buffers) blas.give_buffer(buffer);
+}
+
+// The pthread build by its place, or whichever is installed. It makes its threads while it is being loaded, unless told
+// to make none.
+void* open_library() {
+  constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
+  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
+  const char* set = std::getenv(kThreads);
+  const std::string before = set != nullptr ? set : "";
+  ::setenv(kThreads, "1", 1);
+  void* library = ::dlopen(CGCN_OPENBLAS, kFlags);
+  if (library == nullptr) library = ::dlopen("libopenblas.so.0", kFlags);
+  set != nullptr ? ::setenv(kThreads, before.c_str(), 1) : ::unsetenv(kThreads);
+  if (library == nullptr) throw Error(fmt::format("OpenBLAS cannot be loaded: {}", ::dlerror()), {}, kInstall);
+  return library;
+}
+
+void load_blas() {
+  const auto concurrent = static_cast<size_t>(thread_count());
+  const bool limited = address_space_is_limited();
+  if (limited) require_address_space(kLibraryBytes + (concurrent + 1) * kBufferBytes);
+  void* library = open_library();
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+  };
+  find(blas.sgemm, "cblas_sgemm");
+  find(blas.core_name, "openblas_get_corename");
+  find(blas.set_threads, "openblas_set_num_threads");
+  find(blas.get_parallel, "openblas_get_parallel");
+  find(blas.start_core, "gotoblas_dynamic_init");
+  find(blas.end_core, "gotoblas_dynamic_quit");
+  find(blas.take_buffer, "blas_memory_alloc");
+  find(blas.give_buffer, "blas_memory_free");
+  if (blas.sgemm == nullptr || blas.core_name == nullptr || blas.set_threads == nullptr || blas.get_parallel == nullptr)
+    throw Error("libopenblas.so.0 is not OpenBLAS", {}, kInstall);
+  if (blas.get_parallel() == OPENBLAS_SEQUENTIAL && concurrent > 1)
+    throw Error(
+        "the OpenBLAS that was found is its serial build, which gives wrong results when several threads use it", {},
+        std::string(kInstall) + ", or --threads 1");
+  blas.set_threads(1);
+  correct_core();
+  if (limited) reserve_buffers(concurrent);
 }
 
 }  // namespace
 
-std::string blas_core_name() { return openblas_get_corename(); }
-
-bool blas_uses_openmp() { return openblas_get_parallel() == OPENBLAS_OPENMP; }
-
 void prepare_blas() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    if (!blas_uses_openmp()) log::warn("OpenBLAS is not its OpenMP build; install libopenblas0-openmp for full speed");
-    correct_core();
-  });
+  std::call_once(once, load_blas);
+}
+
+decltype(&cblas_sgemm) blas_sgemm() {
+  prepare_blas();
+  return blas.sgemm;
+}
+
+std::string blas_core_name() {
+  prepare_blas();
+  return blas.core_name();
 }
 
 }  // namespace cgcn::kernels

@@ -1,17 +1,21 @@
-// OpenBLAS as this program wants it: the OpenMP build, with the kernels that this CPU deserves.
+// OpenBLAS as this program wants it: its serial build, loaded when the first product needs it, with the kernels that
+// this CPU deserves. Products are single-threaded calls; threads are ours.
 //
 // OpenBLAS 0.3.21 does not know CPUs that are younger than itself and gives them its oldest kernels (a fifth of the
 // speed). Where that has happened it is told the newest core that it does know and that this CPU can run.
 #pragma once
 
+#include <cblas.h>
+
 #include <string>
 
 namespace cgcn::kernels {
 
-// Once per process, before the first product; later calls do nothing. Any thread may call it.
+// Loads OpenBLAS once per process; later calls do nothing. Any thread may call it. Error if it is not installed, or if
+// a limit on address space (ulimit -v) is too low for it: it would wait for ever for the memory that it cannot get.
 void prepare_blas();
 
+decltype(&cblas_sgemm) blas_sgemm();
 std::string blas_core_name();  // "SkylakeX", "Haswell" …
-bool blas_uses_openmp();
 
 }  // namespace cgcn::kernels

@@ -1,38 +1,19 @@
 #include "kernels/gemm.h"
 
-#include <cblas.h>
-#include <omp.h>
-
 #include <algorithm>
 
 #include "common/error.h"
+#include "kernels/blas.h"
 
 namespace cgcn::kernels {
 namespace {
 
-// OpenBLAS's OpenMP build takes omp_get_max_threads() threads outside of a parallel region; here it shall take one.
-class OneThread {
- public:
-  OneThread() : threads_(omp_get_max_threads()) {
-    if (threads_ > 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (threads_ > 1) omp_set_num_threads(threads_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int threads_;
-};
-
 void call_sgemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, size_t inner, ConstMatrix a, ConstMatrix b,
                 Matrix c, float keep) {
   if (c.rows == 0 || c.columns == 0) return;
-  const OneThread one_thread;
   const auto as_int = [](size_t value) { return static_cast<int>(value); };
-  cblas_sgemm(CblasRowMajor, transpose_a, transpose_b, as_int(c.rows), as_int(c.columns), as_int(inner), 1.0f, a.data,
-              as_int(a.stride), b.data, as_int(b.stride), keep, c.data, as_int(c.stride));
+  blas_sgemm()(CblasRowMajor, transpose_a, transpose_b, as_int(c.rows), as_int(c.columns), as_int(inner), 1.0f, a.data,
+               as_int(a.stride), b.data, as_int(b.stride), keep, c.data, as_int(c.stride));
 }
 
 }  // namespace

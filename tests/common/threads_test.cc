@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <fstream>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -14,6 +17,8 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/progress.h"
+#include "common/timer.h"
+#include "support.h"
 
 namespace cgcn {
 namespace {
@@ -55,6 +60,120 @@ TEST(ParallelBlocks, AnExceptionArrivesAfterTheOthersHaveFinished) {
                Error);
   EXPECT_EQ(finished, 99);
   set_thread_count(0);
+}
+
+TEST(ParallelBlocks, EveryOrderMeetsEveryBlockOnce) {
+  for (const BlockOrder order : {BlockOrder::kAscending, BlockOrder::kNeighbours, BlockOrder::kInterleaved})
+    for (const int threads : {1, 2, 3, 8})
+      for (const size_t count : {0, 1, 2, 3, 7, 8, 9, 100}) {
+        const ThreadCountScope scope(threads);
+        std::vector<std::atomic<int>> met(count);
+        parallel_for_each_block(count, order, [&](size_t i) { ++met[i]; });
+        for (size_t i = 0; i < count; ++i) EXPECT_EQ(met[i], 1) << i << " of " << count << " on " << threads;
+      }
+}
+
+TEST(ParallelBlocks, ManyThreadsTakePart) {
+  const ThreadCountScope scope(4);
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  for (int round = 0; round < 1000 && seen.size() < 3; ++round)
+    parallel_blocks(64, 1, [&](size_t, size_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      const std::lock_guard lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+  EXPECT_GE(seen.size(), 3u);
+}
+
+TEST(ParallelBlocks, ALoopInsideOfALoopRunsOnItsThread) {
+  const ThreadCountScope scope(4);
+  std::atomic<int> inner{0}, elsewhere{0};
+  parallel_blocks(16, 1, [&](size_t, size_t) {
+    const auto self = std::this_thread::get_id();
+    parallel_blocks(16, 1, [&](size_t, size_t) {
+      ++inner;
+      if (std::this_thread::get_id() != self) ++elsewhere;
+    });
+  });
+  EXPECT_EQ(inner, 256);
+  EXPECT_EQ(elsewhere, 0);
+}
+
+TEST(ParallelBlocks, LoopsOfSeveralThreadsRunSideBySide) {
+  std::vector<std::thread> threads;
+  std::atomic<size_t> sum{0};
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&] {
+      const ThreadCountScope scope(3);
+      for (int round = 0; round < 200; ++round)
+        parallel_blocks(100, 7, [&](size_t begin, size_t end) { sum += end - begin; });
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, 6u * 200 * 100);
+}
+
+// A thread without a processor keeps nobody waiting: with seven threads on a core or two that are busy, OpenMP took a
+// hundred times as long.
+TEST(ParallelBlocks, BusyCoresSlowALoopByNoMoreThanTheyTake) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int t = 0; t < usable_cores(); ++t)
+    others.emplace_back([&] {
+      while (!stop) {
+      }
+    });
+  const auto seconds_with = [](int threads) {
+    const ThreadCountScope scope(threads);
+    const Timer timer;
+    for (int round = 0; round < 300; ++round)
+      parallel_for_each_block(8, BlockOrder::kNeighbours, [](size_t) {
+        const Timer block;
+        while (block.seconds() < 5e-6) {
+        }
+      });
+    return timer.seconds();
+  };
+  const double alone = seconds_with(1), shared = seconds_with(usable_cores());
+  stop = true;
+  for (std::thread& thread : others) thread.join();
+  EXPECT_LT(shared, 10 * alone + 1);
+}
+
+class ContainerTest : public testing::Test {
+ protected:
+  void write(const std::string& file, const std::string& text) {
+    fs::create_directories((root_.path() / file).parent_path());
+    std::ofstream(root_.path() / file) << text;
+  }
+  const fs::path& root() const { return root_.path(); }
+
+ private:
+  test::TemporaryFolder root_;
+};
+
+TEST_F(ContainerTest, CoresAreThoseOfTheQuota) {
+  const int all = usable_cores(root());
+  EXPECT_GE(all, 1);
+  write("proc/self/cgroup", "0::/docker/abc\n");
+  write("sys/fs/cgroup/docker/abc/cpu.max", "max 100000\n");
+  EXPECT_EQ(usable_cores(root()), all);
+  write("sys/fs/cgroup/docker/cpu.max", "100000 100000\n");  // of the group around it
+  EXPECT_EQ(usable_cores(root()), 1);
+  write("sys/fs/cgroup/docker/cpu.max", "25000 100000\n");  // less than a core is still one thread
+  EXPECT_EQ(usable_cores(root()), 1);
+  write("sys/fs/cgroup/docker/cpu.max", "6400000 100000\n");  // more than there are
+  EXPECT_EQ(usable_cores(root()), all);
+}
+
+TEST_F(ContainerTest, CoresAreThoseOfTheQuotaInVersionOne) {
+  const int all = usable_cores(root());
+  write("proc/self/cgroup", "7:memory:/m\n4:cpu,cpuacct:/docker/abc\n");
+  write("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(usable_cores(root()), all);
+  write("sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us", "100000\n");
+  EXPECT_EQ(usable_cores(root()), 1);
 }
 
 TEST(Progress, IsSilentWhenQuickAndCanBeAdvancedFromAnyThread) {

@@ -83,7 +83,7 @@ TEST(GraphBuilder, MemoryIsNearTheSizeOfTheRows) {
   constexpr uint64_t kEdges = 24'000'000;
   const pid_t child = ::fork();
   if (child == 0) {
-    set_thread_count(1);  // OpenMP's other threads stay behind in the parent
+    set_thread_count(1);  // other threads stay behind in the parent
     const uint64_t before = memory_figures().anonymous;
     EdgeList edges;
     Random random(1, Purpose::kTest);

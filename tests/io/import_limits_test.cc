@@ -24,7 +24,7 @@ int run_apart(const std::function<int()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
     int status = 99;
-    set_thread_count(1);  // OpenMP's other threads stay behind in the parent
+    set_thread_count(1);  // other threads stay behind in the parent
     try {
       status = work();
     } catch (const std::exception& problem) {

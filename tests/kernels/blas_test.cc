@@ -1,11 +1,61 @@
 #include "kernels/blas.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "common/error.h"
+#include "common/random.h"
+#include "kernels/gemm.h"
 
 namespace cgcn::kernels {
 namespace {
 
-TEST(Blas, IsTheOpenMpBuild) { EXPECT_TRUE(blas_uses_openmp()); }
+// A serial build without locks mixes up the buffers of concurrent products.
+TEST(Blas, ProductsOfManyThreadsAtOnceAreRight) {
+  constexpr size_t n = 300;
+  std::vector<float> a(n * n), b(n * n), expected(n * n);
+  Random random(1, Purpose::kTest);
+  for (float& value : a) value = random.uniform();
+  for (float& value : b) value = random.uniform();
+  multiply({a.data(), n, n}, {b.data(), n, n}, {expected.data(), n, n});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t)
+    threads.emplace_back([&] {
+      std::vector<float> c(n * n);
+      for (int i = 0; i < 60; ++i) {
+        multiply({a.data(), n, n}, {b.data(), n, n}, {c.data(), n, n});
+        if (c != expected) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(BlasDeathTest, ALimitOnAddressSpaceIsAMessageNotAHang) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        rlimit limit{};
+        limit.rlim_cur = size_t{150} << 20;
+        limit.rlim_max = RLIM_INFINITY;
+        ::setrlimit(RLIMIT_AS, &limit);
+        ::alarm(20);
+        try {
+          prepare_blas();
+        } catch (const Error& error) {
+          std::fputs(error.what(), stderr);
+          std::_Exit(7);
+        }
+      },
+      testing::ExitedWithCode(7), "ulimit -v.*address space");
+}
 
 TEST(Blas, HasKernelsThatFitTheCpu) {
   prepare_blas();
