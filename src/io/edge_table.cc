@@ -101,7 +101,8 @@ EdgeTableShape find_edge_columns(const fs::path& path, HeaderLine header, std::v
     return shape;
   }
   if (shape.columns > 3)
-    lines.fail(fmt::format("has {} columns", shape.columns),
+    lines.fail(fmt::format("has {} columns{}", shape.columns,
+                           parse_number(first[0]) ? "" : ", and its header does not say which two hold node ids"),
                "begin the file with a header line that names the columns source, target and, if there is one, weight");
   const std::vector<std::string> second = look_below(lines, splitter, first, shape, header);
   if (header == HeaderLine::kAuto && !parse_integer(first[0]) && !parse_integer(first[1])) shape.doubtful = first_line;

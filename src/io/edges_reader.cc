@@ -83,6 +83,7 @@ class TextImport {
         edge_ids_(files.edges.filename().string(), {edge_shape_.from_name, edge_shape_.to_name},
                   [this] { return read_edge_ids(files_.edges, edge_shape_); }) {
     if (!options.like.empty()) like_ = open_dataset(options.like);
+    refuse_idle_options();
     tell_file(files.edges, "source", describe_columns(edge_shape_));
     look_at_tables();
   }
@@ -117,6 +118,29 @@ class TextImport {
   }
 
  private:
+  // What is said of a table that there is not.
+  void refuse_idle_options() const {
+    const bool features = !files_.features.empty() && !is_npy(files_.features), like = !options_.like.empty();
+    const auto refuse = [&](bool idle, const char* option, const char* what) {
+      if (idle) throw Error(what, option, "leave it out");
+    };
+    const char* no_features = "there is no features file of text that it could be about";
+    const bool missing = options_.missing != MissingValues::kRefuse,
+               categorical = options_.categorical != Categorical::kRefuse, drop = !options_.drop_columns.empty();
+    refuse(missing && !features, "--missing", no_features);
+    refuse(categorical && !features, "--categorical", no_features);
+    refuse(drop && !features, "--drop-columns", no_features);
+    refuse(options_.features_header != HeaderLine::kAuto && !features, "--features-header", no_features);
+    const char* as_there = "the encoding is that of --like";
+    refuse(missing && like, "--missing", as_there);
+    refuse(categorical && like, "--categorical", as_there);
+    refuse(drop && like, "--drop-columns", as_there);
+    const char* no_labels = "there is no labels file of text that it could be about";
+    refuse(!options_.label_column.empty() && !has_label_table(), "--label-column", no_labels);
+    refuse(options_.labels_header != HeaderLine::kAuto && !has_label_table(), "--labels-header", no_labels);
+    refuse(like && !features && !has_label_table(), "--like", "there is no file of text that it could be about");
+  }
+
   // The columns of features and labels, told in the order of the files.
   void look_at_tables() {
     const auto header = [&](HeaderLine own) { return own == HeaderLine::kAuto ? options_.header : own; };

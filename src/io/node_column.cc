@@ -69,6 +69,7 @@ void measure(const TableHead& head, std::vector<Candidate>& candidates, const No
 }
 
 NodeColumn chosen(const TableHead& head, size_t column, const std::string& why = {}) {
+  if (head.is_unnamed_index(column)) return {column, "the first column, which has no name, names the nodes"};
   return {column, fmt::format("column {} names the nodes{}", head.show_column(column), why)};
 }
 

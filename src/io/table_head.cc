@@ -13,7 +13,7 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kLinesLookedAt = 1000;
+constexpr size_t kRowsLookedAt = 1000;
 
 bool is_plain_number(const std::string& text) { return parse_number(text).has_value() && !means_no_number(text); }
 bool is_word(const std::string& text) { return !parse_number(text) && !means_no_number(text); }
@@ -28,7 +28,7 @@ std::vector<Fields> first_lines(const fs::path& path) {
   do {
     const auto& split = splitter.split(line, lines);
     result.emplace_back(split.begin(), split.end());
-  } while (result.size() <= kLinesLookedAt && lines.next_content(line));
+  } while (result.size() <= kRowsLookedAt && lines.next_content(line));
   return result;
 }
 
@@ -94,6 +94,7 @@ size_t TableHead::find(const std::string& name) const {
 }
 
 std::string TableHead::show_column(size_t column) const {
+  if (is_unnamed_index(column)) return "the unnamed first";
   return names.empty() ? std::to_string(column + 1) : show(names[column]);
 }
 
@@ -124,7 +125,7 @@ TableHead look_at_table(const fs::path& path, HeaderLine header, TableKind kind)
       log::warn("{}: the first line, {}, was taken for column names, as --header says", path.string(),
                 show(fmt::format("{}", fmt::join(lines[0], ","))));
     lines.erase(lines.begin());
-  } else if (lines.size() > kLinesLookedAt) {
+  } else if (lines.size() > kRowsLookedAt) {
     lines.pop_back();
   }
   head.rows = std::move(lines);
