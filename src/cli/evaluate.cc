@@ -58,7 +58,7 @@ void print_classes(const Tally& tally, const Predictor& predictor) {
                format_count(counts.support()), 100 * counts.precision(), 100 * counts.recall(), 100 * counts.f1());
   }
   if (shown < order.size())
-    fmt::print("… and {} classes with fewer nodes (--json has them all)\n", order.size() - shown);
+    fmt::print("… and {} classes with fewer nodes (--json lists up to 10,000)\n", order.size() - shown);
 }
 
 void print_confusion(const Tally& tally, const Predictor& predictor) {

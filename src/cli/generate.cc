@@ -54,7 +54,7 @@ void add_generate_command(CLI::App& program) {
   command->add_option("store", state->store, "the graph store to make")->required();
   state->generate.list_options(state->options);
   state->options.begin_group("Output");
-  state->options.add("force", &state->force, "replace a store that is there");
+  state->options.add("force", &state->force, "replace the store if it exists");
   state->common.list_options(state->options);
   bind_options(*command, state->options);
   command->callback([state] { state->run(); });

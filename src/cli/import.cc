@@ -32,6 +32,14 @@ std::string default_name(const fs::path& path) {
   return last.stem().string();
 }
 
+// Runs are named after the graph.
+void check_name(const std::string& name) {
+  const bool plain =
+      std::none_of(name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7F; });
+  if (!plain || name.starts_with('.') || name.size() > 200)
+    throw std::invalid_argument("is a name of at most 200 characters, without '/' and not beginning with a dot");
+}
+
 // Class numbers are taken as they are: a zip code as a label makes a model with an output for every number below it.
 void warn_of_gaps(const Labels& labels) {
   if (!labels.present() || labels.multi_label()) return;
@@ -100,7 +108,7 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
 void ImportCommand::list_options(OptionList& options) {
   import.list_options(options);
   options.begin_group("Writing");
-  options.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME");
+  options.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME").shape(check_name);
   options.add("force", &force, "replace the store if it exists");
   memory.list_options(options);
   common.list_options(options);
@@ -112,6 +120,9 @@ void ImportCommand::run() {
   const Timer timer;
   const fs::path path = fs::path(source).lexically_normal();
   const Reader& reader = choose_reader(path, import);
+  for (const std::string& file : {source, import.features, import.labels, import.split_file})
+    if (force && !file.empty() && lies_within(file, store))
+      throw Error("is what the import reads, and --force would delete it", file, "another name for the store");
   StoreWriter writer(store, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
   ImportReport report;
   reader.read(path, import, writer, report);

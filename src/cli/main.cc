@@ -90,6 +90,7 @@ int run(int argc, char** argv) {
 }  // namespace cgcn
 
 int main(int argc, char** argv) {
+  cgcn::log::occupy_standard_streams();
   cgcn::install_interrupt_handler();
   cgcn::install_mapping_fault_handler();
   try {

@@ -2,8 +2,15 @@
 #include "partition/partition.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "cli/command.h"
+#include "common/descriptor.h"
+#include "common/interrupt.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -18,6 +25,23 @@ namespace {
 using nlohmann::json;
 
 enum class Product { kMean, kSum, kNone };
+
+// One program at a time makes partitions of a store: what --force replaces is a folder that another may be writing to.
+// On a file system without such locks nobody waits.
+class StoreHold {
+ public:
+  explicit StoreHold(const fs::path& store) : folder_(store, O_RDONLY | O_DIRECTORY) {
+    for (bool told = false; folder_.is_open() && ::flock(folder_.get(), LOCK_EX | LOCK_NB) != 0; told = true) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      if (!told) log::note("another program is partitioning {}: waiting for it", store.string());
+      throw_if_interrupted();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+
+ private:
+  FileDescriptor folder_;
+};
 
 struct PartitionCommand {
   CLI::App* command = nullptr;
@@ -49,6 +73,7 @@ struct PartitionCommand {
     const uint64_t budget = memory.budget();
     Stages stages(/*apart=*/true);
     stages.begin("open the store");
+    const StoreHold hold(store);
     const Store opened(store);
     stages.end();
     const bool aggregates = product != Product::kNone;

@@ -32,6 +32,15 @@ struct PredictCommand {
   void run_command();
 };
 
+// What was written there before is replaced, but neither a file of a graph store nor what is read here.
+void require_replaceable_output(const fs::path& output, const fs::path& nodes) {
+  std::error_code ignored;
+  if (fs::exists(output.parent_path() / "meta.json", ignored))
+    throw Error("lies in a graph store", output.string(), "--output in another folder");
+  if (fs::equivalent(output, nodes, ignored))
+    throw Error("is the file that --nodes reads", output.string(), "--output with another name");
+}
+
 // To stdout. A reader that has seen enough (head) ends the program without a word.
 void print_or_stop(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
@@ -166,6 +175,7 @@ void PredictCommand::run_command() {
   const std::string suffix = fs::path(output).extension().string();
   if (!output.empty() && suffix != ".npy" && suffix != ".csv")
     throw Error(fmt::format("'{}' ends neither in .npy nor in .csv", output), "--output");
+  if (!output.empty()) require_replaceable_output(output, nodes);
   if (common.json && output.empty())
     throw Error("tells of a written file, and there is none", "--json", "--output FILE");
   if (layer > 0 && what != What::kEmbeddings) throw Error("goes with --what embeddings only", "--layer");

@@ -1,6 +1,9 @@
 // clustergcn report: one HTML file that shows a run, or compares several.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "cli/command.h"
 #include "common/error.h"
 #include "common/json.h"
@@ -18,10 +21,21 @@ struct ReportCommand {
   std::vector<std::string> runs;
   std::string output = "report.html";
 
-  void run_command() {
-    apply_common_options(common);
+  // A page of before is replaced; a device or a pipe is written to. Anything else may be dear to someone.
+  void require_replaceable_page() const {
     std::error_code ignored;
     if (fs::is_directory(output, ignored)) throw Error("is a directory", output, "--output FILE.html");
+    if (!fs::is_regular_file(output, ignored) || fs::is_empty(output, ignored)) return;
+    const MappedFile file{fs::path(output)};
+    std::string begin(file.text().substr(0, 100));
+    std::transform(begin.begin(), begin.end(), begin.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (begin.find("<!doctype html") == std::string::npos && begin.find("<html") == std::string::npos)
+      throw Error("exists and is not an HTML page", output, "--output with another name");
+  }
+
+  void run_command() {
+    apply_common_options(common);
+    require_replaceable_page();
     const nlohmann::json data = read_runs({runs.begin(), runs.end()});
     const std::string page = make_page(data, /*live=*/false);
     write_file_atomically(output, page);

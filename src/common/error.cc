@@ -1,7 +1,11 @@
 #include "common/error.h"
 
+#include <string_view>
+
 namespace cgcn {
 namespace {
+
+constexpr size_t kLongestText = 500;  // ours are shorter: what is longer shows content of a file
 
 std::string join(const std::string& what, const std::string& where, const std::string& hint) {
   std::string text = where.empty() ? what : where + ": " + what;
@@ -11,8 +15,45 @@ std::string join(const std::string& what, const std::string& where, const std::s
 
 }  // namespace
 
+std::string quoted(std::string_view text, size_t most) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool starts_character = (byte & 0xC0) != 0x80;
+    if (i >= most && starts_character) return fmt::format("{}… ({} bytes)", shown, text.size());
+    const bool second_control =  // U+0080 … U+009F, which terminals take for escape codes
+        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    const bool stray = !starts_character && (i == 0 || static_cast<unsigned char>(text[i - 1]) < 0x80);
+    if ((byte >= 0x20 && byte != 0x7F && !second_control && !stray) || byte == '\t')
+      shown += text[i];
+    else if (byte == '\n' || byte == '\r')
+      shown += byte == '\n' ? "\\n" : "\\r";
+    else
+      shown += fmt::format("\\x{:02x}", byte);
+    if (second_control) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
+  }
+  return shown;
+}
+
+namespace {
+
+// Content stands between quotes: between the first and the last of them. Where there are none, all of a text that is
+// longer than any of ours is taken for content.
+std::string shorten(const std::string& text) {
+  size_t begin = text.find('\''), end = text.rfind('\'');
+  if (begin == end) begin = 0, end = text.size() > kLongestText ? text.size() : 0;
+  if (begin + kMostQuoted >= end) return quoted(text, text.size());
+  const std::string_view all = text, content = all.substr(begin, end - begin);
+  return quoted(all.substr(0, begin), begin) +
+         quoted(content.substr(0, content.size() - kMostQuoted / 4), kMostQuoted / 4 * 3) +
+         quoted(all.substr(end - kMostQuoted / 4), text.size());
+}
+
+}  // namespace
+
+// What every message goes through, however long and odd the file is that it shows a part of.
 Error::Error(std::string what, std::string where, std::string hint)
-    : std::runtime_error(join(what, where, hint)),
+    : std::runtime_error(join(shorten(what), quoted(where, where.size()), quoted(hint, kLongestText))),
       problem_(std::move(what)),
       where_(std::move(where)),
       hint_(std::move(hint)) {}

@@ -8,12 +8,18 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace cgcn {
+
+// A file's content as a message shows it: so many bytes at most, and control characters escaped.
+inline constexpr size_t kMostQuoted = 200;
+std::string quoted(std::string_view text, size_t most = kMostQuoted);
 
 class Error : public std::runtime_error {
  public:
   // where: a path, "path:line" or "--option"; empty where there is none. hint: what to try; empty where nothing helps.
+  // what() is one line each, without control characters, however long and odd the file is that they quote.
   explicit Error(std::string what, std::string where = {}, std::string hint = {});
 
   const std::string& problem() const { return problem_; }

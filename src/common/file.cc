@@ -6,18 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "common/error.h"
-#include "common/hash.h"
 #include "common/mapping_faults.h"
 
 namespace cgcn {
@@ -28,32 +23,36 @@ constexpr size_t kWriteBuffer = size_t{1} << 20;
 
 std::string reason(int error) { return std::strerror(error); }
 
-[[noreturn]] void fail_write(const fs::path& path, int error) {
+// What a name stands for in the end, so that a symbolic link stays one.
+fs::path behind_links(fs::path path) {
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
+    const fs::path next = fs::read_symlink(path, error);
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
+  return path;
+}
+
+FileDescriptor open_to_write(const fs::path& path, int flags) {
+  FileDescriptor file(path, O_WRONLY | flags);
+  if (!file.is_open()) fail_write(path, errno);
+  return file;
+}
+
+}  // namespace
+
+void fail_write(const fs::path& path, int error) {
   throw Error(fmt::format("cannot write: {}", reason(error)), path.string(),
               error == ENOSPC                     ? "free some disk space, or choose a place on another disk"
               : error == EROFS || error == EACCES ? "choose a place that you may write to"
                                                   : "");
 }
 
-class FileDescriptor {
- public:
-  FileDescriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 void write_all(int fd, const char* data, size_t bytes, const fs::path& path) {
   while (bytes > 0) {
     const ssize_t done = ::write(fd, data, bytes);
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail_write(path, errno);
+    if (done <= 0) fail_write(path, done < 0 ? errno : ENOSPC);
     data += done;
     bytes -= static_cast<size_t>(done);
   }
@@ -61,10 +60,8 @@ void write_all(int fd, const char* data, size_t bytes, const fs::path& path) {
 
 void sync_directory(const fs::path& directory) {
   const FileDescriptor fd(directory.empty() ? fs::path(".") : directory, O_RDONLY | O_DIRECTORY);
-  if (fd.get() >= 0) ::fsync(fd.get());  // best effort: some file systems refuse it
+  if (fd.is_open()) ::fsync(fd.get());
 }
-
-}  // namespace
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
   const FileDescriptor fd(path, O_RDONLY);
@@ -99,8 +96,8 @@ void MappedFile::release(size_t offset, size_t bytes) const {
 }
 
 struct OutputFile::State {
-  State(const fs::path& written, const fs::path& named) : fd(written, O_WRONLY | O_CREAT | O_TRUNC) {
-    if (fd.get() < 0) fail_write(named, errno);
+  State(fs::path path, FileDescriptor opened, bool removable)
+      : written(std::move(path)), fd(std::move(opened)), removed_unless_committed(removable) {
     pending.reserve(kWriteBuffer);
   }
   // The disk begins on what is there while more is made, so that the fsync at the end finds little left.
@@ -113,25 +110,37 @@ struct OutputFile::State {
     handed_over = written;
   }
 
+  fs::path written;
   FileDescriptor fd;
+  bool removed_unless_committed;
   std::vector<char> pending;
   uint64_t handed_over = 0;
 };
 
-OutputFile::OutputFile(const fs::path& path) : OutputFile(path, path) {}
+OutputFile::OutputFile(const fs::path& path)
+    : OutputFile(path, path,
+                 std::make_unique<State>(path, open_to_write(path, O_CREAT | O_TRUNC), /*removable=*/true)) {}
+
 OutputFile OutputFile::staged(const fs::path& path) {
-  remove_stale_temporaries(path.parent_path());
-  return {path, temporary_sibling(path)};
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    if (S_ISDIR(there.st_mode)) throw Error("is a directory", path.string());
+    return {path, path, std::make_unique<State>(path, open_to_write(path, 0), /*removable=*/false)};
+  }
+  const fs::path place = behind_links(path);
+  remove_stale_temporaries(place.parent_path());
+  HeldTemporary made = make_temporary_file(place);
+  return {path, place, std::make_unique<State>(std::move(made.path), std::move(made.lock), /*removable=*/true)};
 }
-OutputFile::OutputFile(fs::path path, fs::path written) : path_(std::move(path)), written_(std::move(written)) {
-  state_ = std::make_unique<State>(written_, path_);
-}
+
+OutputFile::OutputFile(fs::path path, fs::path place, std::unique_ptr<State> state)
+    : state_(std::move(state)), path_(std::move(path)), place_(std::move(place)) {}
 OutputFile::OutputFile(OutputFile&&) noexcept = default;
 
 OutputFile::~OutputFile() {
-  if (state_ == nullptr) return;
+  if (state_ == nullptr || !state_->removed_unless_committed) return;
   std::error_code ignored;
-  fs::remove(written_, ignored);  // not committed
+  fs::remove(state_->written, ignored);  // not committed
 }
 
 void OutputFile::write(const void* data, size_t bytes) {
@@ -151,7 +160,7 @@ void OutputFile::write_at(uint64_t offset, const void* data, size_t bytes) {
   while (bytes > 0) {
     const ssize_t done = ::pwrite(state_->fd.get(), from, bytes, static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail_write(path_, errno);
+    if (done <= 0) fail_write(path_, done < 0 ? errno : ENOSPC);
     from += done;
     offset += static_cast<uint64_t>(done);
     bytes -= static_cast<size_t>(done);
@@ -167,67 +176,11 @@ void OutputFile::commit(Storing storing) {
   flush();
   if (storing == Storing::kNow && ::fsync(state_->fd.get()) != 0 && errno != EINVAL && errno != EROFS)
     fail_write(path_, errno);
-  if (written_ != path_) {
-    if (::rename(written_.c_str(), path_.c_str()) != 0) fail_write(path_, errno);
-    sync_directory(path_.parent_path());
+  if (state_->written != place_) {
+    if (::rename(state_->written.c_str(), place_.c_str()) != 0) fail_write(path_, errno);
+    sync_directory(place_.parent_path());
   }
   state_.reset();
-}
-
-StagedDirectory::StagedDirectory(const fs::path& target, Existing existing)
-    : target_(target.lexically_normal().has_filename() ? target.lexically_normal()
-                                                       : target.lexically_normal().parent_path()),
-      existing_(existing) {
-  std::error_code error;
-  if (existing == Existing::kRefuse && fs::exists(target_, error)) refuse_existing();
-  if (!target_.parent_path().empty()) fs::create_directories(target_.parent_path(), error);
-  if (error) fail_write(target_.parent_path(), error.value());
-  remove_stale_temporaries(target_.parent_path());
-  staging_ = temporary_sibling(target_);
-  if (::mkdir(staging_.c_str(), 0755) != 0) fail_write(target_, errno);
-}
-
-StagedDirectory::~StagedDirectory() {
-  if (committed_) return;
-  std::error_code ignored;
-  fs::remove_all(staging_, ignored);
-}
-
-void StagedDirectory::refuse_existing() const {
-  throw Error("already exists", target_.string(), "another name, or --force to replace it");
-}
-
-void StagedDirectory::commit() {
-  sync_directory(staging_);
-  std::error_code error;
-  fs::path old;
-  if (existing_ == Existing::kRefuse) {
-    if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
-      committed_ = true;
-      sync_directory(target_.parent_path());
-      return;
-    }
-    if (errno == EEXIST || fs::exists(target_, error)) refuse_existing();  // another program was faster
-  }
-  // Where the file system can swap two names, there is no moment without a whole directory of this name.
-  if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
-    committed_ = true;
-    sync_directory(target_.parent_path());
-    fs::remove_all(staging_, error);
-    return;
-  }
-  if (fs::exists(target_, error)) {
-    old = temporary_sibling(target_);
-    if (::rename(target_.c_str(), old.c_str()) != 0) fail_write(target_, errno);
-  }
-  if (::rename(staging_.c_str(), target_.c_str()) != 0) {
-    const int failure = errno;
-    if (!old.empty()) ::rename(old.c_str(), target_.c_str());
-    fail_write(target_, failure);
-  }
-  committed_ = true;
-  sync_directory(target_.parent_path());
-  if (!old.empty()) fs::remove_all(old, error);
 }
 
 std::string read_text_file(const fs::path& path, size_t limit) {
@@ -244,63 +197,33 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
   file.commit();
 }
 
-namespace {
-
-constexpr const char* kTemporaryMark = ".clustergcn-";  // nobody else names files so
-constexpr auto kForeignAge = std::chrono::hours(24 * 7);
-
-// A process number means something on one host only, so that the host's name is part of a temporary's.
-uint32_t host_number() {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  return static_cast<uint32_t>(checksum(host, std::strlen(host)));
-}
-
-struct TemporaryName {
-  uint32_t host = 0;
-  int pid = 0;
-};
-
-// ….clustergcn-HOST-PID-N.tmp, and nothing else.
-std::optional<TemporaryName> parse_temporary(const std::string& name) {
-  const size_t at = name.rfind(kTemporaryMark);
-  if (at == std::string::npos) return std::nullopt;
-  const char* rest = name.c_str() + at + std::strlen(kTemporaryMark);
-  TemporaryName found;
-  int used = 0;
-  if (std::sscanf(rest, "%8x-%9d-%*9u.tmp%n", &found.host, &found.pid, &used) != 2 || used == 0 || rest[used] != '\0')
-    return std::nullopt;
-  return found;
-}
-
-bool unchanged_for_long(const fs::path& path) {
-  std::error_code error;
-  fs::file_time_type newest = fs::last_write_time(path, error);
-  if (error) return false;
-  for (const auto& entry : fs::recursive_directory_iterator(path, error))
-    if (const auto time = entry.last_write_time(error); !error) newest = std::max(newest, time);
-  return newest < fs::file_time_type::clock::now() - kForeignAge;
-}
-
-}  // namespace
-
-fs::path temporary_sibling(const fs::path& path) {
-  static std::atomic<unsigned> counter{0};
-  fs::path sibling = path;
-  sibling += fmt::format("{}{:08x}-{}-{}.tmp", kTemporaryMark, host_number(), ::getpid(), counter++);
-  return sibling;
-}
-
-void remove_stale_temporaries(const fs::path& directory) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error)) {
-    const auto name = parse_temporary(entry.path().filename().string());
-    if (!name || name->pid <= 0) continue;
-    const bool stale =
-        name->host == host_number() ? ::kill(name->pid, 0) != 0 && errno == ESRCH : unchanged_for_long(entry.path());
-    std::error_code ignored;
-    if (stale) fs::remove_all(entry.path(), ignored);
+void append_to_file(const fs::path& path, std::string_view text) {
+  const FileDescriptor file(path, O_WRONLY | O_APPEND | O_CREAT);
+  if (!file.is_open()) fail_write(path, errno);
+  struct stat before {};
+  if (::fstat(file.get(), &before) != 0) fail_write(path, errno);
+  try {
+    write_all(file.get(), text.data(), text.size(), path);
+  } catch (const Error&) {
+    if (::ftruncate(file.get(), before.st_size) != 0) throw;  // what is torn is passed over when it is read
+    throw;
   }
+}
+
+bool lies_within(const fs::path& inner, const fs::path& outer) {
+  std::error_code error;
+  fs::path at = fs::canonical(inner, error);
+  for (; !error && !at.empty(); at = at.parent_path()) {
+    if (fs::equivalent(at, outer, error)) return true;
+    if (at == at.parent_path()) break;
+  }
+  return false;
+}
+
+fs::path scratch_folder() {
+  if (const char* named = std::getenv("TMPDIR"); named != nullptr && *named != '\0') return named;
+  std::error_code problem;
+  return fs::is_directory("/var/tmp", problem) ? "/var/tmp" : fs::temp_directory_path();
 }
 
 uint64_t free_disk_space(const fs::path& path) {

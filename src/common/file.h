@@ -1,11 +1,12 @@
 // Files, read and written so that nothing is ever half-written: a file or directory is made beside its final place
 // under a temporary name and renamed into it when it is whole. What a killed process left behind is removed at the next
-// start.
+// start; what a living one still writes is locked and stays, whichever container that process runs in.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,7 +42,8 @@ class OutputFile {
  public:
   // Writes to `path` at once. Use it inside a StagedDirectory; for a lone file use write_file_atomically or staged().
   explicit OutputFile(const fs::path& path);
-  // Writes beside `path`; commit() puts it in place. Without commit() nothing is left.
+  // Writes beside `path`; commit() puts it in place. Without commit() nothing is left. A symbolic link stays, and what
+  // it points at is replaced. A device or a pipe is written to as it is.
   static OutputFile staged(const fs::path& path);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
@@ -58,11 +60,11 @@ class OutputFile {
   void commit(Storing storing = Storing::kNow);
 
  private:
-  OutputFile(fs::path path, fs::path written);
-  void flush();
   struct State;
+  OutputFile(fs::path path, fs::path place, std::unique_ptr<State> state);
+  void flush();
   std::unique_ptr<State> state_;
-  fs::path path_, written_;
+  fs::path path_, place_;  // as it was named; through symbolic links
   uint64_t size_ = 0;
 };
 
@@ -70,28 +72,45 @@ class OutputFile {
 class StagedDirectory {
  public:
   enum class Existing { kRefuse, kReplace };
-  StagedDirectory(const fs::path& target, Existing existing);
+  // Throws Error where what is there may not be deleted. Asked at the start and again before it is replaced.
+  using MayReplace = std::function<void(const fs::path& existing)>;
+  // kReplace replaces an empty directory, and others as far as `may_replace` lets it.
+  StagedDirectory(const fs::path& target, Existing existing, MayReplace may_replace = {});
   ~StagedDirectory();  // removes what was written unless committed
   StagedDirectory(const StagedDirectory&) = delete;
   StagedDirectory& operator=(const StagedDirectory&) = delete;
 
   const fs::path& path() const { return staging_; }
+  const fs::path& target() const { return target_; }
   void commit();  // with kRefuse an Error where another program made one of this name meanwhile
 
  private:
+  void check_replaceable() const;
   [[noreturn]] void refuse_existing() const;
+  void put_in_place();
 
+  struct Lock;
   fs::path target_, staging_;
   Existing existing_;
-  bool committed_ = false;
+  MayReplace may_replace_;
+  std::unique_ptr<Lock> lock_;  // held until it is committed or gone
 };
 
 std::string read_text_file(const fs::path& path, size_t limit = size_t{1} << 30);
 void write_file_atomically(const fs::path& path, std::string_view text);
-// Removes what temporary_sibling named in `directory` and nobody writes any more: on this host, where the process is
-// gone; by another host (or container), whose processes cannot be asked, where nothing in it changed for seven days.
+// At the end of the file, which is made where it is missing. Where that fails, the file is as it was before.
+void append_to_file(const fs::path& path, std::string_view text);
+
+// Removes what a process left behind in `directory` that no longer lives: temporaries that nobody holds a lock on.
+// Those of another machine (or of this one before it was started again), whose locks may not be seen here, only where
+// nothing in them changed for seven days.
 void remove_stale_temporaries(const fs::path& directory);
 fs::path temporary_sibling(const fs::path& path);  // the name scheme that remove_stale_temporaries knows
+bool is_temporary_name(const std::string& name);
+
+// Whether `inner` is `outer` or lies within it, by what the names stand for.
+bool lies_within(const fs::path& inner, const fs::path& outer);
+fs::path scratch_folder();  // TMPDIR, or a folder on disk: /tmp is often memory itself
 uint64_t free_disk_space(const fs::path& path);
 
 }  // namespace cgcn

@@ -8,14 +8,21 @@
 namespace cgcn {
 namespace {
 
-volatile std::sig_atomic_t requested = 0;
+enum : std::sig_atomic_t { kNothing, kHungUp, kStopped };
+volatile std::sig_atomic_t requested = kNothing;
 
+// A terminal that closes may send SIGHUP more than once, and a SIGTERM behind it: only who asks twice to stop ends the
+// process at once.
 void handle_signal(int signal) {
-  if (requested != 0) {
+  if (signal == SIGHUP) {
+    if (requested == kNothing) requested = kHungUp;
+    return;
+  }
+  if (requested == kStopped) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
-  requested = 1;
+  requested = kStopped;
 }
 
 }  // namespace
@@ -25,13 +32,16 @@ void install_interrupt_handler() {
   action.sa_handler = handle_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hang_up {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup: it is to run on
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, not a silent death
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file beyond `ulimit -f`
 }
 
-bool interrupted() { return requested != 0; }
-void request_interrupt() { requested = 1; }
-void clear_interrupt() { requested = 0; }
+bool interrupted() { return requested != kNothing; }
+void request_interrupt() { requested = kStopped; }
+void clear_interrupt() { requested = kNothing; }
 void throw_if_interrupted() {
   if (interrupted()) throw Interrupted("interrupted");
 }

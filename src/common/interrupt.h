@@ -3,7 +3,8 @@
 
 namespace cgcn {
 
-void install_interrupt_handler();  // SIGINT and SIGTERM
+// SIGINT, SIGTERM, and SIGHUP unless it is ignored (nohup). For main() alone: a library leaves signals to its program.
+void install_interrupt_handler();
 bool interrupted();
 void throw_if_interrupted();  // throws Interrupted
 void request_interrupt();     // what the signal handler does; for tests and embedding programs

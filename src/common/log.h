@@ -13,7 +13,12 @@ void set_level(Level level);
 Level level();
 bool is_terminal();  // whether stderr is one
 
-void write_line(std::string_view text);  // clears a progress line that is being shown first
+// Clears a progress line that is being shown first. Control characters but the line ending are escaped.
+void write_line(std::string_view text);
+
+// Call first in main(): where a shell closed one of the three standard streams, something harmless takes its number, so
+// that no file of ours gets it and with it what is printed.
+void occupy_standard_streams();
 
 template <class... Args>
 void note(fmt::format_string<Args...> format, Args&&... args) {

@@ -33,27 +33,52 @@ uint64_t group_value(const fs::path& file_path) {
   return file >> value ? value : 0;  // "max" does not parse and means no limit
 }
 
-// The process's control group and those around it, each of which may have a limit. Where the group's own folder is not
-// to be seen, as in some containers, what is there is the outermost one.
-std::vector<fs::path> control_groups(const fs::path& root) {
-  const fs::path outermost = root / "sys/fs/cgroup";
-  std::vector<fs::path> groups{outermost};
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("0::/")) continue;
-    for (const fs::path& name : fs::path(line.substr(4))) groups.push_back(groups.back() / name);
-  }
-  return groups;
-}
+// A control group's folder and what its files are called, which differs between the two versions.
+struct ControlGroup {
+  fs::path folder;
+  const char *limit, *usage, *active, *inactive;  // files, and the page cache's two names in memory.stat
 
-// Without the page cache, which the kernel takes back where memory is short.
-uint64_t used_by_group(const fs::path& group) {
-  uint64_t cached = 0, value = 0;
-  std::ifstream file(group / "memory.stat");
-  for (std::string name; file >> name >> value;)
-    if (name == "active_file" || name == "inactive_file") cached += value;
-  const uint64_t current = group_value(group / "memory.current");
-  return current - std::min(current, cached);
+  uint64_t limit_bytes() const {
+    constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 writes the largest number of pages
+    const uint64_t bytes = group_value(folder / limit);
+    return bytes < kNoLimit ? bytes : 0;
+  }
+  // Without the page cache, which the kernel takes back where memory is short.
+  uint64_t used_bytes() const {
+    uint64_t cached = 0, value = 0;
+    std::ifstream file(folder / "memory.stat");
+    for (std::string name; file >> name >> value;)
+      if (name == active || name == inactive) cached += value;
+    const uint64_t current = group_value(folder / usage);
+    return current - std::min(current, cached);
+  }
+};
+
+// The process's control group and those around it, each of which may have a limit. Where the group's own folder is not
+// to be seen, as in some containers, what is there is the outermost one. A machine may have both versions at once.
+std::vector<ControlGroup> control_groups(const fs::path& root) {
+  const fs::path mounted = root / "sys/fs/cgroup";
+  const ControlGroup second{{}, "memory.max", "memory.current", "active_file", "inactive_file"};
+  const ControlGroup first{
+      {}, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file", "total_inactive_file"};
+  std::vector<ControlGroup> groups;
+  const auto add = [&](ControlGroup group, fs::path folder, const std::string& path) {
+    group.folder = folder;
+    groups.push_back(group);
+    for (const fs::path& name : fs::path(path)) groups.emplace_back(group).folder = folder /= name;
+  };
+  std::string of_second, of_first;
+  std::ifstream file(root / "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {  // number:controllers:/path
+    const size_t controllers = line.find(':'), path = line.find(":/", controllers + 1);
+    if (controllers == std::string::npos || path == std::string::npos) continue;
+    const std::string named = "," + line.substr(controllers + 1, path - controllers - 1) + ",";
+    if (line.starts_with("0::")) of_second = line.substr(path + 2);
+    if (named.find(",memory,") != std::string::npos) of_first = line.substr(path + 2);
+  }
+  add(second, mounted, of_second);
+  add(first, mounted / "memory", of_first);
+  return groups;
 }
 
 }  // namespace
@@ -80,15 +105,15 @@ void prefer_huge_pages(void* begin, size_t bytes) {
 
 uint64_t total_memory(const fs::path& root) {
   uint64_t total = proc_value(root / "proc/meminfo", "MemTotal");
-  for (const fs::path& group : control_groups(root))
-    if (const uint64_t limit = group_value(group / "memory.max")) total = std::min(total, limit);
+  for (const ControlGroup& group : control_groups(root))
+    if (const uint64_t limit = group.limit_bytes()) total = std::min(total, limit);
   return total;
 }
 
 uint64_t available_memory(const fs::path& root) {
   uint64_t available = proc_value(root / "proc/meminfo", "MemAvailable");
-  for (const fs::path& group : control_groups(root)) {
-    const uint64_t limit = group_value(group / "memory.max"), used = used_by_group(group);
+  for (const ControlGroup& group : control_groups(root)) {
+    const uint64_t limit = group.limit_bytes(), used = limit > 0 ? group.used_bytes() : 0;
     if (limit > 0) available = std::min(available, limit > used ? limit - used : 0);
   }
   return available;

@@ -3,34 +3,58 @@
 #include <algorithm>
 
 #include "common/buffer.h"
+#include "common/error.h"
+#include "common/memory.h"
+#include "common/memory_budget.h"
+#include "common/scratch.h"
 
 namespace cgcn {
 
 struct EdgeList::Chunk {
-  explicit Chunk(bool weighted) : from(kChunk), to(kChunk), weights(weighted ? kChunk : 0) {}
-  Buffer<NodeId> from, to;
-  Buffer<float> weights;
+  Chunk(bool weighted, const fs::path& folder) : bytes(kChunk * (weighted ? 12 : 8)) {
+    if (folder.empty())
+      memory = Buffer<std::byte>(bytes);
+    else
+      scratch = make_scratch(folder, bytes);
+  }
+  NodeId* from() { return reinterpret_cast<NodeId*>(scratch ? scratch.get() : memory.data()); }
+  NodeId* to() { return from() + kChunk; }
+  float* weights() { return reinterpret_cast<float*>(from() + 2 * kChunk); }
+  void release() {
+    if (scratch) release_scratch(scratch.get(), bytes);
+  }
+
+  uint64_t bytes;
+  Buffer<std::byte> memory;
+  std::shared_ptr<std::byte> scratch;  // instead, where memory is short
 };
 
 void EdgeList::begin_chunk() {
-  Chunk& chunk = *chunks_.emplace_back(std::make_shared<Chunk>(weighted_));
-  from_ = chunk.from.data();
-  to_ = chunk.to.data();
-  weights_ = chunk.weights.data();
+  if (!chunks_.empty()) chunks_.back()->release();
+  // Half of the budget for the nodes, and for building the graph.
+  const bool spills = limit_.memory != UINT64_MAX && memory_left(limit_.memory) < limit_.memory / 2;
+  if (spills && memory_figures().rss > limit_.memory)
+    throw Error(fmt::format("is too little for the nodes of the first {} edges", size()), "--memory", "more of it");
+  Chunk& chunk = *chunks_.emplace_back(std::make_shared<Chunk>(weighted_, spills ? limit_.scratch : fs::path()));
+  from_ = chunk.from();
+  to_ = chunk.to();
+  weights_ = weighted_ ? chunk.weights() : nullptr;
   slot_ = 0;
 }
 
 void EdgeList::visit(const std::function<void(const EdgeRun&)>& use) const {
   for (size_t i = 0; i < chunks_.size(); ++i) {
-    const Chunk& chunk = *chunks_[i];
-    use({chunk.from.data(), chunk.to.data(), weighted_ ? chunk.weights.data() : nullptr, used(i)});
+    Chunk& chunk = *chunks_[i];
+    use({chunk.from(), chunk.to(), weighted_ ? chunk.weights() : nullptr, used(i)});
+    chunk.release();
   }
 }
 
 void EdgeList::renumber(const std::function<NodeId(NodeId)>& number) {
-  for (size_t i = 0; i < chunks_.size(); ++i)
-    for (Buffer<NodeId>* ends : {&chunks_[i]->from, &chunks_[i]->to})
-      std::transform(ends->begin(), ends->begin() + used(i), ends->begin(), number);
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    for (NodeId* ends : {chunks_[i]->from(), chunks_[i]->to()}) std::transform(ends, ends + used(i), ends, number);
+    chunks_[i]->release();
+  }
 }
 
 void EdgeList::release() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/file.h"
 #include "graph/csr_graph.h"
 
 namespace cgcn {
@@ -27,9 +28,15 @@ class EdgeSource {
   virtual void release() {}  // the last visit is over: memory may be given back
 };
 
+// What a list may take: beyond half of the process's memory, further edges go to a file in the folder.
+struct EdgeLimit {
+  uint64_t memory = UINT64_MAX;  // for the whole process
+  fs::path scratch = {};
+};
+
 class EdgeList final : public EdgeSource {
  public:
-  explicit EdgeList(bool weighted = false) : weighted_(weighted) {}
+  explicit EdgeList(bool weighted = false, EdgeLimit limit = {}) : limit_(std::move(limit)), weighted_(weighted) {}
   void add(NodeId from, NodeId to, float weight = 1) {
     if (slot_ == kChunk) [[unlikely]]
       begin_chunk();
@@ -55,6 +62,7 @@ class EdgeList final : public EdgeSource {
   size_t slot_ = kChunk;  // the next in the last chunk, whose arrays these are
   NodeId *from_ = nullptr, *to_ = nullptr;
   float* weights_ = nullptr;
+  EdgeLimit limit_;
   bool weighted_;
 };
 

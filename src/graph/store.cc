@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "clustergcn-store";
 constexpr size_t kVerifyChunk = size_t{8} << 20;
 
 const char* kind_name(FeatureMatrix::Kind kind) {
@@ -91,9 +90,9 @@ json ArrayWriter::finish(OutputFile::Storing storing) {
 }
 
 StoreWriter::StoreWriter(const fs::path& target, StagedDirectory::Existing existing, OutputFile::Storing storing)
-    : staging_(target, existing),
+    : staging_(target, existing, require_replaceable_store),
       storing_(storing),
-      meta_{{"format", kFormat},
+      meta_{{"format", kStoreFormat},
             {"version", kStoreVersion},
             {"features", {{"kind", "identity"}, {"columns", 0}}},
             {"labels", {{"kind", "none"}, {"classes", 0}}},
@@ -225,7 +224,7 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
   const std::string text = read_text_file(path / "meta.json", size_t{256} << 20);
   meta_ = parse_json(text);
   const fs::path meta_path = path / "meta.json";
-  if (!meta_.is_object() || !meta_.contains("format") || meta_["format"] != json(kFormat))
+  if (!meta_.is_object() || !meta_.contains("format") || meta_["format"] != json(kStoreFormat))
     throw damaged(meta_path, "meta.json is not a store's");
   if (!meta_.contains("version") || meta_["version"] != kStoreVersion)
     throw Error(fmt::format("has format version {}; this program reads {}",

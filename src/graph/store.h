@@ -18,6 +18,7 @@
 namespace cgcn {
 
 inline constexpr int kStoreVersion = 1;
+inline constexpr const char* kStoreFormat = "clustergcn-store";  // what meta.json calls it
 
 template <class T>
 struct DTypeOf;
@@ -133,6 +134,7 @@ class StoreWriter {
   // meta.json, then the rename.
   void finish(const std::string& name, FeatureHash hash = FeatureHash::kOfValues);
   const fs::path& staging() const { return staging_.path(); }
+  const fs::path& target() const { return staging_.target(); }
 
  private:
   StagedDirectory staging_;
@@ -147,6 +149,9 @@ class StoreWriter {
 // Writes a dataset that is in memory.
 void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory::Existing existing,
                  const nlohmann::json& extra = nlohmann::json::object());
+
+// Error unless `path` is a graph store and holds nothing but what this program wrote: whoever replaces it deletes all.
+void require_replaceable_store(const fs::path& path);
 
 // Where a store keeps an array.
 inline fs::path array_file(const fs::path& store, const std::string& name) { return store / (name + ".npy"); }

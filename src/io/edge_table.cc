@@ -193,9 +193,9 @@ void for_each_edge(const fs::path& path, const EdgeTableShape& shape, NodeIndex&
 
 }  // namespace
 
-EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index) {
+EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index, const EdgeLimit& limit) {
   const bool weighted = shape.weight != EdgeTableShape::kNone;
-  EdgeList edges(weighted);
+  EdgeList edges(weighted, limit);
   if (weighted)
     for_each_edge(path, shape, index, [&](NodeId u, NodeId v, float weight) { edges.add(u, v, weight); });
   else

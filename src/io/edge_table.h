@@ -32,6 +32,7 @@ NodeIndex read_edge_ids(const fs::path& path, const EdgeTableShape& shape);
 std::string describe_columns(const EdgeTableShape& shape);
 
 // Reads every edge, in provisional numbers of the index. Throws NodeIndex::NotFast as the index does.
-EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index);
+EdgeList read_edge_table(const fs::path& path, const EdgeTableShape& shape, NodeIndex& index,
+                         const EdgeLimit& limit = {});
 
 }  // namespace cgcn

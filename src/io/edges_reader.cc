@@ -200,7 +200,7 @@ class TextImport {
       index_ = NodeIndex::open(fast);
     }
     if (has_label_table() && !label_table_) label_table_.emplace(label_head_, label_columns_, &*index_);
-    edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_));
+    edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_, {options_.memory, store_.staging()}));
   }
   bool has_label_table() const { return !files_.labels.empty() && !is_npy(files_.labels); }
 

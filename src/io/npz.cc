@@ -1,17 +1,13 @@
 #include "io/npz.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstring>
 
 #include "common/error.h"
 #include "common/memory.h"
 #include "common/progress.h"
+#include "common/scratch.h"
 
 namespace cgcn {
 namespace {
@@ -60,25 +56,6 @@ uint64_t find_directory_end(const ZipFields& file, const std::string& where) {
   if (file.size() < 4 || file.at<uint32_t>(0) != kLocalHeader)
     throw Error("is not an .npz file", where, "write the arrays with numpy.savez");
   fail_broken("its end is missing", where);
-}
-
-// Memory over a file that has no name any more: it goes away with the last reference.
-std::shared_ptr<std::byte> make_scratch(const fs::path& folder, uint64_t size) {
-  static std::atomic<unsigned> counter{0};
-  const fs::path path = folder / fmt::format("inflated-{}-{}", ::getpid(), counter++);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const auto fail = [&](int problem) {
-    throw Error(fmt::format("cannot write {} for unpacking: {}", format_bytes(size), std::strerror(problem)),
-                folder.string(), problem == ENOSPC ? "free some disk space, or choose a place on another disk" : "");
-  };
-  if (fd < 0) fail(errno);
-  ::unlink(path.c_str());
-  const int problem = ::posix_fallocate(fd, 0, static_cast<off_t>(size));  // no room: known now, not as a SIGBUS later
-  void* data = problem == 0 ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-  const int map_problem = errno;
-  ::close(fd);
-  if (data == MAP_FAILED) fail(problem != 0 ? problem : map_problem);
-  return {static_cast<std::byte*>(data), [size](std::byte* mapped) { ::munmap(mapped, size); }};
 }
 
 void check_crc(const SharedBytes& bytes, uint32_t expected, const std::string& where) {

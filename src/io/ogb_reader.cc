@@ -107,7 +107,7 @@ class OgbReader final : public Reader {
     EdgeTableShape shape = look_at_edges(path);
     if (shape.columns != 2)
       throw Error(fmt::format("has {} columns where 2 are expected", shape.columns), path.string());
-    EdgeList edges = read_edge_table(path, shape, index);
+    EdgeList edges = read_edge_table(path, shape, index, {options.memory, store.staging()});
     if (!counted_in.empty())
       if (const uint64_t declared = read_count(counted_in); declared != edges.size())
         throw Error(fmt::format("holds {} edges, but {} says {}", format_count(edges.size()),

@@ -21,6 +21,7 @@ struct Model::Network {
   float* logits = nullptr;
   Loss loss;
   std::vector<size_t> reserved_rows;  // of the input, of layer 1, …, of layer L
+  bool planned = false;               // sizes only
 
   void reserve(std::vector<size_t> rows);
   void reserve_for(const Batch& batch);
@@ -39,14 +40,20 @@ void check(const ModelOptions& options, const ModelShape& shape) {
 
 }  // namespace
 
-Model::Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed)
-    : network_(std::make_unique<Network>()) {
+Model Model::planned(const ModelOptions& options, const ModelShape& shape) {
   check(options, shape);
+  auto network = std::make_unique<Network>();
+  network->options = options;
+  network->shape = shape;
+  network->layers = make_layers(options, shape, network->parameters);
+  network->planned = true;
+  return Model(std::move(network));
+}
+Model::Model(std::unique_ptr<Network> network) : network_(std::move(network)) {}
+Model::Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed) : Model(planned(options, shape)) {
   kernels::prepare_blas();
-  network_->options = options;
-  network_->shape = shape;
-  network_->layers = make_layers(options, shape, network_->parameters);
   network_->parameters.allocate(seed);
+  network_->planned = false;
 }
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
@@ -67,6 +74,8 @@ TouchedRows Model::touched_rows(size_t parameter) const {
   return parameter == 0 ? network_->layers.front()->touched_rows() : TouchedRows();
 }
 
+uint64_t Model::value_bytes() const { return network_->parameters.value_bytes(); }
+
 uint64_t Model::num_weights() const {
   uint64_t total = 0;
   for (const Parameter& p : parameters()) total += p.size();
@@ -86,10 +95,12 @@ void Model::Network::reserve(std::vector<size_t> rows) {
   }
   if (fits) return;
   reserved_rows = std::move(rows);
-  workspace.lay_out([&] {
+  const auto place = [&] {
     for (const auto& layer : layers) layer->plan(workspace, reserved_rows);
     logits = workspace.take_matrix(reserved_rows.back(), shape.num_classes);
-  });
+  };
+  if (planned) return workspace.count(place);
+  workspace.lay_out(place);
   loss.reserve(reserved_rows.back());
 }
 

@@ -37,6 +37,8 @@ class Model {
  public:
   // Throws Error where options and shape do not fit together. Weights are Glorot uniform from the seed.
   Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed);
+  // Without weights and workspace: says what such a model would take, and computes nothing.
+  static Model planned(const ModelOptions& options, const ModelShape& shape);
   ~Model();
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -53,6 +55,7 @@ class Model {
   std::span<const float> gradients() const;
   TouchedRows touched_rows(size_t parameter) const;  // by the last compute_gradients
   uint64_t num_weights() const;                      // without padding
+  uint64_t value_bytes() const;                      // with padding, as values() has them; also of a planned model
 
   // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it. A batch
   // that is larger than any before makes it grow.
@@ -70,6 +73,7 @@ class Model {
 
  private:
   struct Network;
+  explicit Model(std::unique_ptr<Network> network);
   std::unique_ptr<Network> network_;
 };
 

@@ -31,6 +31,7 @@ class Parameters {
   void allocate(uint64_t seed);
 
   const std::vector<Parameter>& list() const { return list_; }
+  uint64_t value_bytes() const { return size_ * sizeof(float); }  // with padding; known before allocate()
   std::span<float> values() { return values_; }
   std::span<const float> values() const { return values_; }
   std::span<float> gradients() { return gradients_; }

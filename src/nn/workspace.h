@@ -27,7 +27,14 @@ class Workspace {
     place();
     take_shared();
   }
-  uint64_t bytes() const { return memory_.size(); }
+  // Only the first of the two: bytes() says what it would take.
+  template <class Place>
+  void count(Place&& place) {
+    *this = {};
+    place();
+    take_shared();
+  }
+  uint64_t bytes() const { return memory_.empty() ? taken_ : memory_.size(); }
 
   template <class T>
   T* take(size_t size) {

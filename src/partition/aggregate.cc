@@ -134,19 +134,49 @@ class Aggregator {
     });
   }
 
-  // A thread's row under construction: a dense accumulator and the columns that it holds.
-  struct SparseRow {
-    explicit SparseRow(size_t width) : sums(width, 0.0f), seen(width, 0) {}
+  // A thread's row under construction: a dense accumulator and the columns that it holds. Where X is too wide for one,
+  // the terms themselves, which are sorted by column. A column's terms are added in the order they came, either way.
+  class SparseRow {
+   public:
+    static uint64_t dense_bytes(size_t width) { return width * (sizeof(float) + sizeof(uint8_t)); }
+    explicit SparseRow(size_t width) : sums_(width, 0.0f), seen_(width, 0) {}  // 0: sorts
     void add(uint32_t column, float value) {
-      if (seen[column] == 0) {
-        seen[column] = 1;
-        columns.push_back(column);
+      if (sums_.empty()) {
+        terms_.emplace_back(column, value);
+        return;
       }
-      sums[column] += value;
+      if (seen_[column] == 0) {
+        seen_[column] = 1;
+        columns_.push_back(column);
+      }
+      sums_[column] += value;
     }
-    Buffer<float> sums;
-    Buffer<uint8_t> seen;
-    std::vector<uint32_t> columns;
+    // Hands over columns and sums by rising column, and begins a new row.
+    template <class Use>
+    void finish(Use&& use) {
+      std::stable_sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) { return a.first < b.first; });
+      for (size_t i = 0; i < terms_.size();) {
+        const uint32_t column = terms_[i].first;
+        float sum = 0;
+        for (; i < terms_.size() && terms_[i].first == column; ++i) sum += terms_[i].second;
+        use(column, sum);
+      }
+      terms_.clear();
+      std::sort(columns_.begin(), columns_.end());
+      for (const uint32_t column : columns_) {
+        use(column, sums_[column]);
+        sums_[column] = 0;
+        seen_[column] = 0;
+      }
+      columns_.clear();
+    }
+
+   private:
+    using Term = std::pair<uint32_t, float>;
+    Buffer<float> sums_;
+    Buffer<uint8_t> seen_;
+    std::vector<uint32_t> columns_;
+    std::vector<Term> terms_;
   };
   // The rows that one block of a chunk made.
   struct SparseBlock {
@@ -170,15 +200,12 @@ class Aggregator {
       const auto values = features_.row_values(u);
       for (size_t k = 0; k < columns.size(); ++k) row.add(columns[k], value * values[k]);
     });
-    std::sort(row.columns.begin(), row.columns.end());
-    for (const uint32_t column : row.columns) {
+    const size_t before = out.columns.size();
+    row.finish([&](uint32_t column, float sum) {
       out.columns.push_back(column);
-      out.values.push_back(row.sums[column]);
-      row.sums[column] = 0;
-      row.seen[column] = 0;
-    }
-    out.lengths.push_back(row.columns.size());
-    row.columns.clear();
+      out.values.push_back(sum);
+    });
+    out.lengths.push_back(out.columns.size() - before);
   }
 
   // At most so many entries are in the row of v.
@@ -196,7 +223,9 @@ class Aggregator {
     ArrayWriter values = writer_.begin_array<float>("features_values");
     EdgeOffset total = 0;
     offsets.append(std::span<const EdgeOffset>(&total, 1));
-    const size_t width = features_.kind() == FeatureMatrix::Kind::kIdentity ? 0 : features_.columns();
+    const bool identity = features_.kind() == FeatureMatrix::Kind::kIdentity;
+    const uint64_t accumulators = static_cast<uint64_t>(thread_count()) * SparseRow::dense_bytes(features_.columns());
+    const size_t width = identity || accumulators > memory_ / 4 ? 0 : features_.columns();
     for (size_t begin = 0, end = 0; begin < n_; begin = end) {
       throw_if_interrupted();
       // A vector may have twice the room that it needs.
@@ -258,17 +287,22 @@ fs::path store_product(const Store& store, const Normalisation& normalisation) {
   return store.path() / "cache" / ("aggregated-" + normalisation.name());
 }
 
-FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, const Normalisation& normalisation,
-                             uint64_t memory, bool rows_normalised) {
-  nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
-  if (rows_normalised) {
-    path += "-rows";
-    key["rows"] = "normalised";
+// Where a product is written that its store's folder does not take.
+std::unique_ptr<StoreWriter> write_elsewhere(const fs::path& path, const Error& problem) {
+  fs::path other = temporary_sibling(scratch_folder() / path.filename());
+  other.replace_extension();  // it is nobody's leftover once it is whole
+  log::note("A·X is not kept: {}: {}", path.string(), problem.problem());
+  try {
+    return std::make_unique<StoreWriter>(other, StagedDirectory::Existing::kRefuse, OutputFile::Storing::kLater);
+  } catch (const Error&) {
+    throw problem;
   }
-  if (auto found = find_product(path, key, data.features)) return *std::move(found);
-  if (rows_normalised) data.features = data.features.with_normalised_rows();  // a copy of X: only where it is needed
-  // What a crash of the machine damages is found by its checksums, and computed again.
-  StoreWriter writer(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
+}
+
+// Written by `writer` and opened. What lies outside its store is only there as long as it is mapped.
+FeatureMatrix write_product(StoreWriter& writer, const fs::path& path, bool kept, const nlohmann::json& key,
+                            const Store& files, const Dataset& data, const Normalisation& normalisation,
+                            uint64_t memory) {
   Aggregator(files, data, normalisation, memory, writer).write();
   writer.write_array("adjacency_offsets",
                      std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
@@ -277,7 +311,33 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
   writer.set_extra("aggregated", key);
   check_mappings();
   writer.finish(data.name, FeatureHash::kOfBytes);
-  return Store(path, Verify::kShapesOnly).dataset().features;
+  FeatureMatrix product = Store(path, Verify::kShapesOnly).dataset().features;
+  std::error_code ignored;
+  if (!kept) fs::remove_all(path, ignored);
+  return product;
+}
+
+enum class Unwritable { kRefuse, kElsewhere };
+
+FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, const Normalisation& normalisation,
+                             uint64_t memory, bool rows_normalised, Unwritable unwritable) {
+  nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+  if (rows_normalised) {
+    path += "-rows";
+    key["rows"] = "normalised";
+  }
+  if (auto found = find_product(path, key, data.features)) return *std::move(found);
+  if (rows_normalised) data.features = data.features.with_normalised_rows();  // a copy of X: only where it is needed
+  // What a crash of the machine damages is found by its checksums, and computed again.
+  std::unique_ptr<StoreWriter> writer;
+  try {
+    writer = std::make_unique<StoreWriter>(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
+  } catch (const Error& problem) {
+    if (unwritable == Unwritable::kRefuse) throw;
+    writer = write_elsewhere(path, problem);
+  }
+  const bool kept = writer->target() == path;
+  return write_product(*writer, writer->target(), kept, key, files, data, normalisation, memory);
 }
 
 }  // namespace
@@ -285,7 +345,7 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
   return ensure_product(aggregated_path(layout, normalisation), *layout.files, layout.data, normalisation, memory,
-                        rows_normalised);
+                        rows_normalised, Unwritable::kRefuse);
 }
 
 uint64_t aggregation_memory(const Dataset& data) {
@@ -294,8 +354,10 @@ uint64_t aggregation_memory(const Dataset& data) {
 }
 
 void forget_aggregated(const Store& store, const Normalisation& normalisation) {
+  const fs::path path = store_product(store, normalisation), old = temporary_sibling(path);
   std::error_code ignored;
-  fs::remove_all(store_product(store, normalisation), ignored);
+  fs::rename(path, old, ignored);  // at once, so that nobody reads half of it
+  fs::remove_all(old, ignored);
 }
 
 // A strip of one column, two chunks, and what is mapped at a time.
@@ -314,7 +376,7 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
   return ensure_product(store_product(store, normalisation), store, store.dataset(), normalisation, memory,
-                        rows_normalised);
+                        rows_normalised, Unwritable::kElsewhere);
 }
 
 }  // namespace cgcn

@@ -16,7 +16,7 @@ namespace {
 // Settings, from measurements on the shapes of docs/partition.md.
 constexpr uint32_t kDirectParts = 256;     // below: METIS finds the clusters themselves on the coarsest graph
 constexpr uint32_t kPartsPerGroup = 64;    // else groups of so many clusters
-constexpr double kNodesPerCluster = 5;     // at least, on the level that is split into clusters
+constexpr double kLeastPerCluster = 5;     // at least, on the level that is split into clusters
 constexpr double kNodesPerGroup = 40;      // at least, on the coarsest
 constexpr NodeId kEnoughNodes = 2000;      // no coarser than this
 constexpr double kCoarsening = 16;         // how much heavier the nodes of the next level may be
@@ -84,7 +84,7 @@ class Multilevel {
         most = next;
       }
     };
-    if (groups_ < parts_) coarsen_to(mean_ / kNodesPerCluster);
+    if (groups_ < parts_) coarsen_to(mean_ / kLeastPerCluster);
     split_level_ = levels_.size() - 1;
     coarsen_to(static_cast<double>(total_[0]) / groups_ / kNodesPerGroup);
   }

@@ -62,7 +62,7 @@ json class_figures(const json& result) {
   });
   json list = json::array();
   for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) list.push_back(classes[order[i]]);
-  json figures = {{"part", part}, {"total", classes.size()}, {"list", list}};
+  json figures = {{"part", part}, {"total", scores.value("class_count", classes.size())}, {"list", list}};
   if (scores.contains("confusion")) figures["confusion"] = shown_confusion(scores.at("confusion"), order);
   return figures;
 }

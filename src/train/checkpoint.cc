@@ -79,11 +79,12 @@ SavedModel load_model(const fs::path& file) {
     saved.scaling.scale = {scale.begin(), scale.end()};
   }
   saved.scaling.rows = saved.options.train.normalise_rows;
+  // Nothing is allocated at the description's word: the file has a tensor for every weight.
+  const Model planned = Model::planned(saved.options.model, saved.shape);
+  for (const Parameter& parameter : planned.parameters()) check_shape(tensors, parameter.name, parameter);
   saved.model.emplace(saved.options.model, saved.shape, saved.options.train.seed);
-  for (const Parameter& parameter : saved.model->parameters()) {
-    check_shape(tensors, parameter.name, parameter);
+  for (const Parameter& parameter : saved.model->parameters())
     tensors.copy<float>(parameter.name, part_of(saved.model->values(), parameter));
-  }
   return saved;
 }
 

@@ -40,6 +40,7 @@ class BlockEvaluator {
   Evaluation evaluate(Model& model) const;
   // For a plan of memory: batches and logits, with the model's workspace for them; and all that may be mapped.
   uint64_t buffer_bytes(Model& model) const;
+  BatchLimits limits() const { return batches_.limits(); }
   uint64_t mapped_bytes() const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "common/log.h"
+#include "common/memory.h"
 
 namespace cgcn {
 namespace {
@@ -92,11 +93,23 @@ Store open_store(const SavedModel& saved, const fs::path& given) {
   return Store(saved.trained_on.store);
 }
 
+// Its weights, and the gradients that a model has room for; what fits in the margin is left to the evaluation's own
+// plan, which names the smallest budget. A run has two models that may be the one to use.
+void require_memory_for(const fs::path& run, uint64_t budget) {
+  uint64_t largest = 0;
+  std::error_code problem;
+  for (const fs::path& file : {run, best_checkpoint(run), last_checkpoint(run)})
+    if (fs::is_regular_file(file, problem)) largest = std::max<uint64_t>(largest, fs::file_size(file, problem));
+  if (memory_left(budget) + kMemoryMargin < 2 * largest)
+    throw Error(fmt::format("is too little for a model of {}", format_bytes(largest)), "--memory",
+                fmt::format("more than {}", format_bytes(memory_figures().rss + kMemoryMargin + 2 * largest)));
+}
+
 }  // namespace
 
 Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory)
     : memory_(memory.budget()),
-      saved_(load_model(kept_checkpoint(run))),
+      saved_((require_memory_for(run, memory_), load_model(kept_checkpoint(run)))),
       store_(open_store(saved_, store)),
       data_(store_.dataset()) {
   saved_.scaling.columns = match_columns(saved_, data_);

@@ -1,13 +1,35 @@
 #include "train/result.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace cgcn {
+namespace {
+
+// Millions of classes would make a file of gigabytes: beyond so many, those with the most nodes, in their order.
+std::vector<uint32_t> listed_classes(const Tally& tally) {
+  constexpr size_t kMostListed = 10'000;
+  std::vector<uint32_t> classes(tally.num_classes());
+  std::iota(classes.begin(), classes.end(), 0u);
+  if (classes.size() <= kMostListed) return classes;
+  std::nth_element(classes.begin(), classes.begin() + kMostListed, classes.end(), [&](uint32_t a, uint32_t b) {
+    const uint64_t more = tally.classes()[a].support(), less = tally.classes()[b].support();
+    return more != less ? more > less : a < b;
+  });
+  classes.resize(kMostListed);
+  std::sort(classes.begin(), classes.end());
+  return classes;
+}
+
+}  // namespace
 
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name) {
   nlohmann::json json = tally.scores();
   const uint32_t classes = tally.num_classes();
-  for (uint32_t c = 0; c < classes; ++c) {
+  json["class_count"] = classes;
+  json["classes"] = nlohmann::json::array();
+  for (const uint32_t c : listed_classes(tally)) {
     const ClassCounts& counts = tally.classes()[c];
     json["classes"].push_back({{"class", class_name(c)},
                                {"nodes", counts.support()},

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -24,15 +25,40 @@ void make_directories(const fs::path& path) {
   if (problem) throw Error(fmt::format("cannot make the directory: {}", problem.message()), path.string());
 }
 
+// A graph's name as part of a file's: it may have been written by anyone.
+std::string file_name(const std::string& name) {
+  constexpr size_t kLongest = 100;
+  std::string plain;
+  for (const char c : name.substr(0, kLongest))
+    plain += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || (c == '.' && !plain.empty())
+                 ? c
+                 : '_';
+  return plain.empty() ? "graph" : plain;
+}
+
 // runs/NAME-N: made with mkdir, so that two processes never get the same one.
 fs::path make_numbered(const std::string& name) {
   make_directories("runs");
   for (int n = 1;; ++n) {
-    const fs::path path = fs::path("runs") / fmt::format("{}-{}", name, n);
+    const fs::path path = fs::path("runs") / fmt::format("{}-{}", file_name(name), n);
     std::error_code problem;
     if (fs::create_directory(path, problem)) return path;
     if (problem) throw Error(fmt::format("cannot make the directory: {}", problem.message()), path.string());
   }
+}
+
+// What a process leaves that was killed, or could not write, before its folder was a run.
+bool is_left_over(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == "lock" || name == "environment.json" || is_temporary_name(name);
+}
+
+bool holds_only_left_overs(const fs::path& folder) {
+  std::error_code problem;
+  if (!fs::is_directory(folder, problem)) return false;
+  for (const auto& entry : fs::directory_iterator(folder, problem))
+    if (!entry.is_regular_file(problem) || !is_left_over(entry.path())) return false;
+  return !problem;
 }
 
 }  // namespace
@@ -71,18 +97,31 @@ RunDirectory RunDirectory::create(const fs::path& path, const std::string& name)
   const fs::path made = path.empty() ? make_numbered(name) : path;
   if (!path.empty()) {
     std::error_code problem;
-    if (fs::exists(path, problem) && (!fs::is_directory(path, problem) || !fs::is_empty(path, problem)))
-      throw Error("is there already", path.string(), "another --run, or --resume to go on with it");
+    if (fs::exists(path, problem) && !holds_only_left_overs(path))
+      throw Error("already exists", path.string(),
+                  is_run(path) ? "another --run, or --resume to continue it" : "another --run: it is not a run folder");
     make_directories(path);
   }
   return {made, take_lock(made)};
 }
 
-void RunDirectory::require(const fs::path& path) {
+// Others have a config.toml, too: the rest that a run has from its start tells.
+bool RunDirectory::is_run(const fs::path& path) {
   std::error_code problem;
-  if (!fs::is_regular_file(path / "config.toml", problem))
-    throw Error("is not a run directory: it has no config.toml", path.string(),
-                "the directory that --run named; without --resume where no step was made yet");
+  return fs::is_regular_file(path / "config.toml", problem) &&
+         (fs::is_regular_file(path / "environment.json", problem) ||
+          fs::is_regular_file(path / "last.safetensors", problem));
+}
+
+void RunDirectory::require(const fs::path& path) {
+  if (is_run(path)) return;
+  std::error_code problem;
+  if (!fs::exists(path, problem)) throw Error("no such run folder", path.string(), "train without --resume");
+  if (holds_only_left_overs(path))
+    throw Error("holds no run yet: the training ended before its first checkpoint", path.string(),
+                "train without --resume");
+  throw Error("is not a run folder: it has no config.toml and environment.json", path.string(),
+              "the folder that --run named");
 }
 
 RunDirectory RunDirectory::reopen(const fs::path& path) {
@@ -98,20 +137,15 @@ RunDirectory::RunDirectory(RunDirectory&& other) noexcept
 RunDirectory::~RunDirectory() {
   if (lock_ < 0) return;
   std::error_code ignored;
-  if (!fs::exists(config_file(), ignored)) {
-    fs::remove(path_ / "lock", ignored);
-    fs::remove(path_, ignored);  // only where empty
+  if (!fs::exists(config_file(), ignored) && holds_only_left_overs(path_)) {
+    for (const auto& entry : fs::directory_iterator(path_, ignored)) fs::remove(entry.path(), ignored);
+    fs::remove(path_, ignored);
   }
   ::close(lock_);
 }
 
 void RunDirectory::append_metrics(const nlohmann::json& record) {
-  const std::string line = record.dump() + "\n";
-  const int file = ::open(metrics_file().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  const bool whole = file >= 0 && ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  const int why = errno;
-  if (file >= 0) ::close(file);
-  if (!whole) throw Error(fmt::format("cannot write: {}", std::strerror(why)), metrics_file().string());
+  append_to_file(metrics_file(), record.dump() + "\n");
 }
 
 void RunDirectory::drop_metrics_from(uint64_t epoch) {

@@ -19,13 +19,14 @@ namespace cgcn {
 
 class RunDirectory {
  public:
-  // path empty: runs/NAME-N under the current directory, N the first that is free. A path that is there already with
-  // anything in it is refused.
+  // path empty: runs/NAME-N under the current directory, N the first that is free. A folder that exists is refused,
+  // unless it holds nothing but what a training leaves that ended before it was a run.
   static RunDirectory create(const fs::path& path, const std::string& name);
   // To go on with a run. Error where it is none, or where a living process has it.
   static RunDirectory reopen(const fs::path& path);
+  static bool is_run(const fs::path& path);
   static void require(const fs::path& path);  // Error where it is no run
-  ~RunDirectory();                            // takes a new directory away again if nothing was written to it
+  ~RunDirectory();                            // takes a new folder away again if it did not become a run
   RunDirectory(RunDirectory&&) noexcept;
   RunDirectory& operator=(RunDirectory&&) = delete;
 

@@ -29,6 +29,16 @@ void set_all(const toml::table& table, const fs::path& file, OptionList& options
   }
 }
 
+// The parser and what it returns take stack for every level. No level is without a dot or a bracket of its own, so
+// that a bound on these bounds the depth, whatever else the text is. A run's own file has a few dozen.
+void check_depth(const std::string& text, const fs::path& file) {
+  constexpr std::ptrdiff_t kMost = 2000;
+  const auto levels = std::count_if(text.begin(), text.end(), [](char c) { return c == '.' || c == '[' || c == '{'; });
+  if (levels > kMost)
+    throw Error(fmt::format("is no configuration: it has {} dots and brackets", levels), file.string(),
+                "a file such as a run's config.toml");
+}
+
 }  // namespace
 
 void RunOptions::list_options(OptionList& list) {
@@ -62,9 +72,12 @@ bool RunOptions::uses(const Option& option) const {
 }
 
 void read_toml(const fs::path& file, OptionList& options) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  const std::string text = read_text_file(file, kMostBytes);
+  check_depth(text, file);
   toml::table table;
   try {
-    table = toml::parse(read_text_file(file), file.string());
+    table = toml::parse(text, file.string());
   } catch (const toml::parse_error& problem) {
     throw Error(fmt::format("is not TOML: {}", problem.description()),
                 fmt::format("{}:{}", file.string(), problem.source().begin.line));

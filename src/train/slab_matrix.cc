@@ -19,13 +19,6 @@ using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::RowRange;
 
-// Not /tmp by default: that is often memory itself.
-fs::path spill_folder() {
-  if (const char* named = std::getenv("TMPDIR"); named != nullptr && *named != '\0') return named;
-  std::error_code problem;
-  return fs::is_directory("/var/tmp", problem) ? "/var/tmp" : fs::temp_directory_path();
-}
-
 int open_unnamed_file(const fs::path& folder) {
   int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) {  // a file system without O_TMPFILE
@@ -41,7 +34,7 @@ int open_unnamed_file(const fs::path& folder) {
 
 [[noreturn]] void fail_transfer(const char* what, int error) {
   throw Error(fmt::format("cannot {} the temporary file of embeddings: {}", what, std::strerror(error)),
-              spill_folder().string(), "set TMPDIR to a folder on a disk with room, or give more --memory");
+              scratch_folder().string(), "set TMPDIR to a folder on a disk with room, or give more --memory");
 }
 
 }  // namespace
@@ -52,7 +45,7 @@ SlabMatrix::SlabMatrix(size_t rows, size_t columns, size_t slab_columns)
     memory_ = Buffer<float>(rows * columns);
     return;
   }
-  const fs::path folder = spill_folder();
+  const fs::path folder = scratch_folder();
   const uint64_t bytes = uint64_t{rows} * columns * sizeof(float);
   if (const uint64_t room = free_disk_space(folder); room < bytes)
     throw Error(fmt::format("embeddings of {} do not fit: {} are free", format_bytes(bytes), format_bytes(room)),
@@ -104,7 +97,7 @@ void SlabMatrix::write_slab_rows(size_t slab, RowRange range, const float* value
   for (const char* from = reinterpret_cast<const char*>(values); bytes > 0;) {
     const ssize_t done = ::pwrite(file_, from, bytes, static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail_transfer("write", errno);
+    if (done <= 0) fail_transfer("write", done < 0 ? errno : ENOSPC);
     from += done;
     at += static_cast<uint64_t>(done);
     bytes -= static_cast<size_t>(done);

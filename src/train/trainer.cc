@@ -115,6 +115,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                timed(stages_, "partition",
                      [&] {
                        PartitionOptions partition = options.method.partition(options.partition);
+                       require_memory_for_model(options, data_, budget_);
                        partition.take_memory(budget_, store, [&] { return forecast_training_memory(options, data_); });
                        return ensure_partition(store, partition).layout;
                      }))),
@@ -130,22 +131,24 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       training_(timed(stages_, "A·X", [&] { return prepare_training(); })),
       batches_(make_batch_source(options.method, layout_, batch_options(options, layout_.num_clusters()),
                                  options.model.layers)),
-      model_(options.model, shape_of(data_), options.train.seed),
+      model_((prepare_blocks(), plan_memory(), Model(options.model, shape_of(data_), options.train.seed))),
       optimiser_(make_optimiser(options.optimiser, model_)) {
   model_.reserve(batches_->limits());
-  if (options.train.evaluation.kind == EvaluationKind::kBlocks && data_.split_sizes()[1] > 0) {
-    const Timer timer;
-    release_pages();
-    blocks_.emplace(store_, options_, scaling_, options_.train.evaluation.blocks, budget_);
-    stages_.add("partition", timer.seconds());
-  }
-  plan_memory();
+  if (blocks_) model_.reserve(blocks_->limits());
   if (batches_->has_remainders()) history_.emplace(model_, layout_.data.num_nodes());
   std::error_code problem;
   const bool resumes = fs::exists(last_checkpoint(run_.path()), problem);
   if (resumes) resume_from_checkpoint();
   describe_run();  // only now: a refused run is left as it was
   if (!resumes) save();
+}
+
+void Trainer::prepare_blocks() {
+  if (options_.train.evaluation.kind != EvaluationKind::kBlocks || data_.split_sizes()[1] == 0) return;
+  const Timer timer;
+  release_pages();
+  blocks_.emplace(store_, options_, scaling_, options_.train.evaluation.blocks, budget_);
+  stages_.add("partition", timer.seconds());
 }
 
 // config.toml and environment.json; a resumed run writes what holds from now on.

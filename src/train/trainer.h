@@ -59,6 +59,7 @@ ModelShape shape_of(const Dataset& data);
 // What training on this data takes at least, besides what the process has now, as far as that can be told before there
 // are clusters.
 uint64_t forecast_training_memory(const RunOptions& options, const Dataset& data);
+void require_memory_for_model(const RunOptions& options, const Dataset& data, uint64_t budget);
 
 class Trainer {
  public:
@@ -87,6 +88,7 @@ class Trainer {
   Evaluation evaluate(EvaluationKind kind, bool show_progress);
   Evaluation evaluate_exactly_in_budget(bool show_progress);
   PreparedFeatures prepare_training() const;
+  void prepare_blocks();
   void plan_memory();
   void check_memory();
   void release_pages() const;

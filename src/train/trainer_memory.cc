@@ -11,9 +11,9 @@ namespace cgcn {
 namespace {
 
 // Weights, gradients, Adam's two moments: what is there from the start …
-uint64_t resident_model(const Model& model) { return 4 * model.values().size_bytes(); }
+uint64_t resident_model(const Model& model) { return 4 * model.value_bytes(); }
 // … and those of the best epoch until they are saved, or a model that is read from a checkpoint.
-uint64_t model_bytes(const Model& model) { return resident_model(model) + 2 * model.values().size_bytes(); }
+uint64_t model_bytes(const Model& model) { return resident_model(model) + 2 * model.value_bytes(); }
 
 uint64_t history_bytes(const Model& model, uint64_t nodes) {
   uint64_t columns = 0;
@@ -65,7 +65,7 @@ uint64_t forecast_training_memory(const RunOptions& options, const Dataset& data
       of(part, data.features.is_dense() ? data.features.num_entries() * sizeof(float) : data.features.stored_bytes());
   const uint64_t arrays = (takes_x(options) ? 1 : 0) + (options.batch_aggregates_input() ? 0 : 1);
 
-  Model model(options.model, shape_of(data), options.train.seed);
+  Model model = Model::planned(options.model, shape_of(data));
   if (in_clusters || options.method.method == Method::kFullBatch)
     model.reserve({.max_nodes = static_cast<uint32_t>(rows), .max_entries = batch});
   uint64_t bytes = model_bytes(model) + model.workspace_bytes();
@@ -83,6 +83,15 @@ uint64_t forecast_training_memory(const RunOptions& options, const Dataset& data
   return bytes;
 }
 
+// Before anything is made: what a model of this size takes whatever the clusters are.
+void require_memory_for_model(const RunOptions& options, const Dataset& data, uint64_t budget) {
+  const Model model = Model::planned(options.model, shape_of(data));
+  const uint64_t least = model_bytes(model) + sparse_workspace(model, 0, 0) + least_evaluation_memory(model, data);
+  if (memory_left(budget) < least)
+    refuse_memory_left(std::max(least, forecast_training_memory(options, data)),
+                       fmt::format("a model of {} weights", format_count(model.num_weights())));
+}
+
 // A·X only where a batch reads it. Scaled features are copies in memory: they are made where there is room for them.
 PreparedFeatures Trainer::prepare_training() const {
   const bool aggregates = !options_.batch_aggregates_input();
@@ -93,10 +102,13 @@ PreparedFeatures Trainer::prepare_training() const {
   return prepare_features(layout_, layout_.data, product, scaling_, left);
 }
 
-// Links and features stay in memory as far as they fit, and are read for each batch where they do not. Methods whose
-// batches have no known bound have random access to all of it, and a workspace that nobody can plan.
+// Before the model is made. Links and features stay in memory as far as they fit, and are read for each batch where
+// they do not. Methods whose batches have no known bound have random access to all of it, and a workspace that nobody
+// can plan.
 void Trainer::plan_memory() {
   release_pages();
+  Model model = Model::planned(options_.model, shape_of(data_));
+  model.reserve(batches_->limits());
   const Dataset& data = layout_.data;
   const uint64_t storages = kBatchesAhead + 1;
   const bool bounded = batches_->storage_bytes() > 0;
@@ -115,9 +127,9 @@ void Trainer::plan_memory() {
 
   MemoryPlan plan;
   const uint64_t rss = memory_figures().rss;
-  plan.need("program and tables", rss - std::min(rss, resident_model(model_)) + kMemoryMargin +
-                                      data.graph.offsets().size_bytes() + label_bytes(data.labels) + data.split.size());
-  plan.need("model", model_bytes(model_) + (batches_->has_remainders() ? history_bytes(model_, data.num_nodes()) : 0));
+  plan.need("program and tables",
+            rss + kMemoryMargin + data.graph.offsets().size_bytes() + label_bytes(data.labels) + data.split.size());
+  plan.need("model", model_bytes(model) + (batches_->has_remainders() ? history_bytes(model, data.num_nodes()) : 0));
   plan.need("batches", storages * batches_->storage_bytes());
   const bool links_in_file = bounded && batches_->link_buffer_bytes() > 0;
   const uint64_t link_bytes = data.graph.stored_bytes() - data.graph.offsets().size_bytes();
@@ -134,10 +146,10 @@ void Trainer::plan_memory() {
                        ? offer_features(plan, "features", training_.x,
                                         from_store && layout_.files->meta().at("features").at("kind") != "identity")
                        : SIZE_MAX;
-  plan.need("workspace", model_.workspace_bytes() + sparse_workspace(model_, sparse_entries, rows));
+  plan.need("workspace", model.workspace_bytes() + sparse_workspace(model, sparse_entries, rows));
   const uint64_t standardised = scaled_bytes(options_, data_.features, options_.evaluated_product().has_value());
-  if (blocks_) plan.need("evaluation in blocks", blocks_->buffer_bytes(model_));
-  plan.need_at_times("exact evaluation", least_evaluation_memory(model_, data_) + standardised);
+  if (blocks_) plan.need("evaluation in blocks", blocks_->buffer_bytes(model));
+  plan.need_at_times("exact evaluation", least_evaluation_memory(model, data_) + standardised);
   plan.settle(budget_, "this training");
   training_memory_ = plan.taken();
   evaluation_memory_ = plan.left_at_times() - standardised;

@@ -138,13 +138,10 @@ TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
   const Outcome whole = run(train_within(memory, "whole"));
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
   ASSERT_THAT(whole.errors, HasSubstr("from disk"));
-  const fs::path library = folder_ / "failing_reads.so";  // a path in LD_PRELOAD ends at a blank
-  fs::copy_file(CGCN_FAILING_READS, library);
-  ::setenv("LD_PRELOAD", library.c_str(), 1);
-  ::setenv("FAILING_READS", "features.npy", 1);
-  ::setenv("WORKING_READS", "120", 1);  // 50 batches an epoch
-  const std::string errors = refused(train_within(memory, "r"));
-  ::unsetenv("LD_PRELOAD");
+  const std::string errors = [&] {
+    const InjectedFault fault(*this, "pread:EIO:120:features.npy");  // 50 batches an epoch
+    return refused(train_within(memory, "r"));
+  }();
   EXPECT_THAT(errors, testing::AllOf(HasSubstr("features.npy: cannot read: Input/output error"), HasSubstr("try: ")));
   const Outcome resumed = run({"train", "--resume", "--run", "r"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;

@@ -3,13 +3,18 @@
 #include "common/memory.h"
 
 #include <sys/resource.h>
+#include <zlib.h>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
+#include <numeric>
 #include <regex>
 #include <thread>
 
 #include "common/random.h"
+#include "graph/graph_builder.h"
+#include "graph/store.h"
 #include "program.h"
 
 namespace cgcn {
@@ -195,6 +200,82 @@ TEST_F(Memory, AFullDiskIsNamedAndLeavesNothing) {
   EXPECT_THAT(limited("1000", "partition g --parts 30"), HasSubstr("cannot write"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "g" / "partitions"), {}), 1);  // the one that was there
   EXPECT_EQ(run({"partition", "g", "--parts", "30", "--quiet"}).exit_code, 0);
+}
+
+// A plan comes before what it plans: a refusal takes no more than the budget.
+TEST_F(Memory, WhatDoesNotFitIsRefusedBeforeItIsAllocated) {
+  ASSERT_EQ(run({"generate", "g", "--nodes", "2000", "--quiet"}).exit_code, 0);
+  Outcome refusal;
+  const auto peak_refused = [&](std::vector<std::string> arguments) {
+    const uint64_t peak = peak_of(std::move(arguments), refusal);
+    EXPECT_EQ(refusal.exit_code, 1);
+    EXPECT_THAT(refusal.errors, HasSubstr("the smallest"));
+    return peak >> 20;
+  };
+  EXPECT_LT(peak_refused({"train", "g", "--run", "r", "--hidden", "8192", "--memory", "300M"}), 300u);
+  EXPECT_LT(peak_refused({"train", "g", "--run", "r", "--method", "sgd", "--hidden", "8192", "--memory", "300M"}),
+            300u);
+  EXPECT_FALSE(fs::exists(folder_ / "r"));
+  // The weights fit; a step's workspace does not.
+  EXPECT_LT(peak_refused({"train", "g", "--run", "r", "--hidden", "1024", "--layers", "3", "--parts", "1", "--memory",
+                          "150M", "--threads", "2"}),
+            150u);
+
+  Dataset wide;
+  EdgeList edges;
+  for (NodeId v = 0; v < 12; ++v) edges.add(v, (v + 1) % 12);
+  wide.name = "wide";
+  wide.graph = build_graph(12, edges, {}, nullptr);
+  std::vector<EdgeOffset> offsets(13);
+  std::iota(offsets.begin(), offsets.end(), 0);
+  std::vector<uint32_t> columns(12);
+  for (uint32_t v = 0; v < 12; ++v) columns[v] = v * 40'000'000;
+  wide.features = FeatureMatrix::sparse(std::move(offsets), std::move(columns), std::vector<float>(12, 1), 500'000'000);
+  wide.labels = Labels::single(std::vector<int32_t>(12, 0), 2);
+  wide.split = std::vector<uint8_t>(12, 0);
+  write_store(folder_ / "wide", wide, StagedDirectory::Existing::kRefuse);
+  EXPECT_LT(peak_refused({"train", "wide", "--run", "r", "--hidden", "4", "--layers", "2", "--memory", "500M"}), 500u);
+  Outcome partitioned;  // A·X of so wide a matrix is made in the budget
+  EXPECT_LT(peak_of({"partition", "wide", "--parts", "1", "--memory", "200M"}, partitioned), uint64_t{200} << 20);
+  EXPECT_EQ(partitioned.exit_code, 0) << partitioned.errors;
+}
+
+// A checkpoint is a file that someone may have sent: what it declares is compared with what it holds.
+TEST_F(Memory, ACheckpointsWordAllocatesNothing) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r", {}, 1)).exit_code, 0);
+  const fs::path file = folder_ / "r/best.safetensors";
+  std::string bytes = read_text_file(file);
+  const std::string before = "num_classes\\\":", after = "num_classes\\\":1000000";
+  const size_t at = bytes.find(before);
+  ASSERT_NE(at, std::string::npos);
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  bytes.replace(at, before.size(), after);
+  const size_t end = bytes.rfind('}', 8 + length + 7);  // padding behind the header makes room for the digits
+  ASSERT_GE(8 + length + 7 - end, size_t{7});
+  bytes.erase(8 + length, 7);
+  std::ofstream(file, std::ios::binary) << bytes;
+  Outcome outcome;
+  EXPECT_LT(peak_of({"predict", "r/best.safetensors", "--output", "p.npy"}, outcome), uint64_t{500} << 20);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("has the shape"));
+}
+
+TEST_F(Memory, ALargeTextInASmallFileIsImportedWithinTheBudget) {
+  {  // 12 million edges, 50 MB of text, in 60 KB
+    const gzFile file = gzopen((folder_ / "edges.csv.gz").c_str(), "wb");
+    std::string lines;
+    for (int i = 0; i < 1000; ++i) lines += fmt::format("{},{}\n", i % 10, i % 7);
+    for (int i = 0; i < 12'000; ++i) gzwrite(file, lines.data(), static_cast<unsigned>(lines.size()));
+    gzclose(file);
+  }
+  const Outcome outcome = run({"import", "edges.csv.gz", "g", "--json", "--threads", "2", "--memory", "90M"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_LT(nlohmann::json::parse(outcome.output).at("peak_memory").get<uint64_t>(), uint64_t{90} << 20);
+  const Outcome whole = run({"import", "edges.csv.gz", "whole", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(outcome.output).at("content_hash"),
+            nlohmann::json::parse(whole.output).at("content_hash"));
 }
 
 }  // namespace

@@ -84,6 +84,23 @@ class ProgramTest : public testing::Test {
     return {saved.model->values().begin(), saved.model->values().end()};
   }
 
+  // Calls of the program on files fail while it lives, as tests/faults/inject.cc says.
+  class InjectedFault {
+   public:
+    InjectedFault(const ProgramTest& test, const std::string& fault) {
+      const fs::path library = test.folder_ / "inject_faults.so";  // a path in LD_PRELOAD ends at a blank
+      fs::copy_file(CGCN_INJECT_FAULTS, library, fs::copy_options::overwrite_existing);
+      ::setenv("LD_PRELOAD", library.c_str(), 1);
+      ::setenv("CGCN_FAULT", fault.c_str(), 1);
+    }
+    ~InjectedFault() {
+      ::unsetenv("LD_PRELOAD");
+      ::unsetenv("CGCN_FAULT");
+    }
+    InjectedFault(const InjectedFault&) = delete;
+    InjectedFault& operator=(const InjectedFault&) = delete;
+  };
+
   TemporaryFolder folder_;
 };
 

@@ -134,7 +134,7 @@ TEST_F(Runs, WhatCannotBeScoredOrShortenedIsSaid) {
   unsplit.split = {};
   write_store(folder_ / "unsplit", unsplit, StagedDirectory::Existing::kRefuse);
   EXPECT_THAT(refused({"evaluate", "r", "unsplit", "--json"}), HasSubstr("nothing to score"));
-  EXPECT_THAT(refused({"train", "--run", "none", "--resume"}), HasSubstr("none: is not a run directory"));
+  EXPECT_THAT(refused({"train", "--run", "none", "--resume"}), HasSubstr("none: no such run folder"));
 }
 
 TEST_F(Runs, AGraphToScoreNeedsNoTrainingNodes) {

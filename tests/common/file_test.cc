@@ -1,13 +1,17 @@
 #include "common/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <memory>
 
 #include "common/error.h"
 #include "support.h"
@@ -40,14 +44,6 @@ class FileSizeLimit {
   rlimit old_{};
   void (*old_handler_)(int);
 };
-
-// A process id that existed and is gone.
-pid_t dead_process() {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  ::waitpid(child, nullptr, 0);
-  return child;
-}
 
 TEST(MappedFile, GivesTheBytes) {
   const test::TemporaryFolder folder;
@@ -151,39 +147,136 @@ TEST(StagedDirectory, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(entries_in(folder / "a/b"), 1u);
 }
 
-TEST(StagedDirectory, ReplacesOnlyWhenAskedAndOnlyAtTheEnd) {
+TEST(OutputFile, ALinkStaysAndWhatItPointsAtIsReplaced) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder / "inner");
+  fs::create_symlink("inner/f", folder / "link");  // to nothing yet
+  write_file_atomically(folder / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_text_file(folder / "inner/f"), "new");
+  write_file_atomically(folder / "link", "newer");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_text_file(folder / "inner/f"), "newer");
+  EXPECT_EQ(entries_in(folder / "inner"), 1u);
+}
+
+TEST(OutputFile, ADeviceIsWrittenToAndStaysOne) {
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0644), 0);
+  const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_file_atomically(folder / "pipe", "hello");
+  { OutputFile::staged(folder / "pipe").write("not committed"); }
+  char text[8] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 5);
+  EXPECT_STREQ(text, "hello");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  write_file_atomically("/dev/null", "x");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(message_of<Error>([&] { write_file_atomically(folder.path(), "x"); }),
+            folder.path().string() + ": is a directory");
+}
+
+TEST(AppendToFile, IsWholeOrNotAtAll) {
+  const test::TemporaryFolder folder;
+  append_to_file(folder / "f", "one\n");
+  append_to_file(folder / "f", "two\n");
+  EXPECT_EQ(read_text_file(folder / "f"), "one\ntwo\n");
+  {
+    const FileSizeLimit limit(10);  // half of it is written before the rest fails
+    EXPECT_EQ(message_of<Error>([&] { append_to_file(folder / "f", "three\n"); }),
+              (folder / "f").string() + ": cannot write: File too large");
+  }
+  EXPECT_EQ(read_text_file(folder / "f"), "one\ntwo\n");
+}
+
+TEST(LiesWithin, GoesByWhatNamesStandFor) {
+  const test::TemporaryFolder folder;
+  fs::create_directories(folder / "a/b");
+  fs::create_directories(folder / "ab");
+  fs::create_symlink("a/b", folder / "link");
+  EXPECT_TRUE(lies_within(folder / "a", folder / "a"));
+  EXPECT_TRUE(lies_within(folder / "link", folder / "a"));
+  EXPECT_TRUE(lies_within(folder / "a/b/../b", folder / "a/b"));
+  EXPECT_FALSE(lies_within(folder / "ab", folder / "a"));
+  EXPECT_FALSE(lies_within(folder / "a", folder / "a/b"));
+  EXPECT_FALSE(lies_within(folder / "missing", folder / "a"));
+}
+
+TEST(StagedDirectory, ReplacesOnlyWhatItMayAndOnlyAtTheEnd) {
   const test::TemporaryFolder folder;
   fs::create_directory(folder / "s");
   std::ofstream(folder / "s/old") << "1";
   EXPECT_EQ(message_of<Error>([&] { StagedDirectory(folder / "s", StagedDirectory::Existing::kRefuse); }),
             (folder / "s").string() + ": already exists\n  try: another name, or --force to replace it");
-  StagedDirectory staged(folder / "s", StagedDirectory::Existing::kReplace);
-  std::ofstream(staged.path() / "new") << "2";
+  EXPECT_THROW(StagedDirectory(folder / "s", StagedDirectory::Existing::kReplace), Error) << "nobody said it may";
+  bool may = true;
+  const auto may_replace = [&](const fs::path& path) {
+    if (!may) throw Error("may not", path.string());
+  };
+  const auto replace = [&](const std::string& name) {
+    auto staged = std::make_unique<StagedDirectory>(folder / name, StagedDirectory::Existing::kReplace, may_replace);
+    std::ofstream(staged->path() / "new") << "2";
+    return staged;
+  };
+  auto late = replace("s");
+  may = false;  // someone put a file there meanwhile
+  EXPECT_EQ(message_of<Error>([&] { late->commit(); }), (folder / "s").string() + ": may not");
+  late.reset();
   EXPECT_TRUE(fs::exists(folder / "s/old"));
-  staged.commit();
+  may = true;
+  auto staged = replace("s");
+  EXPECT_TRUE(fs::exists(folder / "s/old"));
+  staged->commit();
+  staged.reset();
   EXPECT_FALSE(fs::exists(folder / "s/old"));
   EXPECT_TRUE(fs::exists(folder / "s/new"));
   EXPECT_EQ(entries_in(folder.path()), 1u);
+
+  fs::create_directory(folder / "empty");  // holds nothing to lose
+  may = false;
+  replace("empty")->commit();
+  EXPECT_TRUE(fs::exists(folder / "empty/new"));
+  std::ofstream(folder / "file") << "x";
+  may = true;
+  EXPECT_THROW(replace("file"), Error);
+  fs::create_directory_symlink("empty", folder / "link");
+  replace("link")->commit();
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_TRUE(fs::exists(folder / "empty/new"));
 }
 
-TEST(StaleTemporaries, OnlyThoseOfDeadProcessesGo) {
+TEST(StaleTemporaries, WhatIsHeldStaysWhateverTheProcessIsCalled) {
   const test::TemporaryFolder folder;
-  const std::string dead = std::to_string(dead_process()), alive = std::to_string(::getpid());
-  const auto named_by = [&](const std::string& pid, const std::string& name) {  // as temporary_sibling would have there
-    std::string sibling = temporary_sibling(folder / name).string();
-    return fs::path(sibling.replace(sibling.rfind(alive + "-"), alive.size(), pid));
-  };
-  const fs::path dead_file = named_by(dead, "f"), dead_folder = named_by(dead, "store");
-  const std::string other_host = ".clustergcn-00000000-" + dead + "-0.tmp";
-  std::ofstream(dead_file) << "x";
-  fs::create_directories(dead_folder / "inner");
-  for (const fs::path& kept : {named_by(alive, "f"), folder / "notes.tmp-20240101", folder / ("f" + other_host),
-                               fs::path(dead_file.string() + "x"), folder / "plain"})
+  const fs::path left = temporary_sibling(folder / "f"), left_folder = temporary_sibling(folder / "store");
+  std::ofstream(left) << "x";
+  fs::create_directories(left_folder / "inner");
+  for (const fs::path& kept : {folder / "notes.tmp-20240101", folder / "f.clustergcn-00000000-1-0.tmp",
+                               fs::path(left.string() + "x"), folder / "plain"})
     std::ofstream(kept) << "x";
-  remove_stale_temporaries(folder.path());
-  EXPECT_FALSE(fs::exists(dead_file));
-  EXPECT_FALSE(fs::exists(dead_folder));
-  EXPECT_EQ(entries_in(folder.path()), 5u);
+  const StagedDirectory held(folder / "held", StagedDirectory::Existing::kRefuse);
+  const OutputFile file = OutputFile::staged(folder / "held-file");  // takes away what is left, too
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_FALSE(fs::exists(left_folder));
+  EXPECT_EQ(entries_in(folder.path()), 6u);
+  // Who cleans up may not see this process at all: one in a container of its own, where all numbers are others.
+  const pid_t outer = ::fork();
+  if (outer == 0) {
+    if (::unshare(CLONE_NEWPID) != 0) ::_exit(77);
+    const pid_t inner = ::fork();
+    if (inner == 0) {
+      remove_stale_temporaries(folder.path());
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(inner, &status, 0);
+    ::_exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ::waitpid(outer, &status, 0);
+  EXPECT_EQ(entries_in(folder.path()), 6u);
+  EXPECT_TRUE(fs::exists(held.path()));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "a process namespace cannot be made here";
 }
 
 TEST(StaleTemporaries, ThoseOfOtherHostsGoAfterSevenDaysWithoutAChange) {

@@ -96,6 +96,28 @@ TEST(Memory, ALimitOfAControlGroupLeavesThePageCacheOut) {
   EXPECT_EQ(available_memory(root.path()), 3000000u);
 }
 
+TEST(Memory, ControlGroupsOfVersionOneCountToo) {
+  const test::TemporaryFolder root;
+  const auto write = [&](const fs::path& file, const std::string& text) {
+    fs::create_directories((root / file).parent_path());
+    write_file_atomically(root / file, text);
+  };
+  write("proc/meminfo", "MemTotal:  8000 kB\nMemAvailable:  6000 kB\n");
+  write("proc/self/cgroup", "5:devices:/\n4:cpu,memory:/user/job\n0::/\n");
+  const fs::path outer = "sys/fs/cgroup/memory", inner = outer / "user/job";
+  write(outer / "memory.limit_in_bytes", "9223372036854771712\n");  // none
+  EXPECT_EQ(total_memory(root.path()), 8000u << 10);
+  write(inner / "memory.limit_in_bytes", "4096000\n");
+  write(inner / "memory.usage_in_bytes", "4000000\n");
+  write(inner / "memory.stat", "inactive_file 7\ntotal_inactive_file 2000000\ntotal_active_file 1000000\n");
+  EXPECT_EQ(total_memory(root.path()), 4096000u);
+  EXPECT_EQ(available_memory(root.path()), 3096000u);
+  write(outer / "memory.limit_in_bytes", "3000000\n");
+  EXPECT_EQ(total_memory(root.path()), 3000000u);
+  write("proc/self/cgroup", "4:memory:/not/to/be/seen\n");
+  EXPECT_EQ(total_memory(root.path()), 3000000u);
+}
+
 TEST(Buffer, IsAlignedMovedAndRefusesTheImpossible) {
   Buffer<float> a(3, 1.5f);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(a.data()) % Buffer<float>::kAlignment, 0u);

@@ -68,9 +68,13 @@ TEST(RunDirectory, IsNumberedLockedAndNeverOverwritten) {
   EXPECT_EQ(first.path(), "runs/cora-1");
   EXPECT_EQ(second.path(), "runs/cora-2");
   EXPECT_THAT(test::message_of<Error>([] { RunDirectory::create("runs/cora-1", "x"); }),
-              testing::HasSubstr("--resume"));
-  EXPECT_THAT(test::message_of<Error>([] { RunDirectory::reopen("runs/cora-1"); }), testing::HasSubstr("config.toml"));
+              testing::HasSubstr("is training in it"));
+  EXPECT_THAT(test::message_of<Error>([] { RunDirectory::reopen("runs/cora-1"); }),
+              testing::HasSubstr("train without --resume"));
+  write_file_atomically(first.environment_file(), "{}");
   write_file_atomically(first.config_file(), "");
+  EXPECT_THAT(test::message_of<Error>([] { RunDirectory::create("runs/cora-1", "x"); }),
+              testing::HasSubstr("--resume to continue it"));
   EXPECT_THAT(test::message_of<Error>([] { RunDirectory::reopen("runs/cora-1"); }),
               testing::HasSubstr("is training in it"));
   fs::current_path(before);
