@@ -50,7 +50,8 @@ class RunDirectory {
   int lock_ = -1;
 };
 
-// The whole lines of a metrics file; what a killed process left half-written at its end is passed over.
+// The whole lines of a metrics file, none where there is no such file; what a killed process left half-written at its
+// end is passed over. Error, naming the line, where a record or a figure in it is of another type than a run writes.
 std::vector<nlohmann::json> read_metrics(const fs::path& file);
 
 // The store that environment.json names; empty where there is no such file yet.
