@@ -66,13 +66,22 @@ void sync_directory(const fs::path& directory) {
 
 }  // namespace
 
+void refuse_special_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_fifo(status))
+    throw Error("is a pipe, and input files are read more than once", path.string(),
+                "write its output to a file, and give that");
+  throw Error("is not a regular file", path.string());
+}
+
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
-  const FileDescriptor fd(path, O_RDONLY);
+  const FileDescriptor fd(path, O_RDONLY | O_NONBLOCK);  // a pipe that nobody writes to would keep us waiting
   if (fd.get() < 0)
     throw Error(errno == ENOENT ? "no such file" : fmt::format("cannot read: {}", reason(errno)), path.string());
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw Error(fmt::format("cannot read: {}", reason(errno)), path.string());
-  if (!S_ISREG(status.st_mode)) throw Error("is not a regular file", path.string());
+  if (!S_ISREG(status.st_mode)) refuse_special_file(path);
   size_ = static_cast<size_t>(status.st_size);
   if (size_ == 0) return;
   data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);

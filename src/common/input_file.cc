@@ -11,7 +11,7 @@
 
 namespace cgcn {
 
-InputFile::InputFile(const fs::path& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+InputFile::InputFile(const fs::path& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
   if (fd_ < 0)
     throw Error(errno == ENOENT ? "no such file" : fmt::format("cannot read: {}", std::strerror(errno)), path.string());
   if (::fstat(fd_, &opened_) != 0) {
