@@ -18,6 +18,7 @@
 
 #include "common/error.h"
 #include "common/hash.h"
+#include "common/input_file.h"
 #include "common/mapping_faults.h"
 
 namespace cgcn {
@@ -65,15 +66,6 @@ void sync_directory(const fs::path& directory) {
 }
 
 }  // namespace
-
-void refuse_special_file(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::is_fifo(status))
-    throw Error("is a pipe, and input files are read more than once", path.string(),
-                "write its output to a file, and give that");
-  throw Error("is not a regular file", path.string());
-}
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
   const FileDescriptor fd(path, O_RDONLY | O_NONBLOCK);  // a pipe that nobody writes to would keep us waiting

@@ -15,9 +15,6 @@ namespace cgcn {
 
 namespace fs = std::filesystem;
 
-// Error for a path that exists and is no regular file: a pipe, a folder, a device.
-[[noreturn]] void refuse_special_file(const fs::path& path);
-
 // A read-only mapping of a whole file. Throws Error (missing, not a file, unreadable). An empty file maps to no bytes.
 class MappedFile {
  public:

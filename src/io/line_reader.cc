@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/input_file.h"
 #include "common/interrupt.h"
 #include "io/file_kind.h"
 

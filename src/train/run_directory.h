@@ -50,8 +50,7 @@ class RunDirectory {
   int lock_ = -1;
 };
 
-// The whole lines of a metrics file, none where there is no such file; what a killed process left half-written at its
-// end is passed over. Error, naming the line, where a record or a figure in it is of another type than a run writes.
+// The whole lines of a metrics file; a last one that is half-written is passed over. Error where one is not as written.
 std::vector<nlohmann::json> read_metrics(const fs::path& file);
 
 // The store that environment.json names; empty where there is no such file yet.
