@@ -23,9 +23,14 @@ constexpr ForeignFormat kForeign[] = {
     {"ARROW1", "Feather (Arrow)", kFeather},
     {"FEA1", "Feather", kFeather},
     {"\x89HDF\r\n\x1a\n", "HDF5", "numpy.save('{1}.npy', h5py.File('{0}')[NAME][:])"},
-    {"MATLAB 5.0 MAT", "MATLAB", "numpy.save('{1}.npy', scipy.io.loadmat('{0}')[NAME])"},
     {"SQLite format 3", "SQLite", "pandas.read_sql('select …', sqlite3.connect('{0}')).to_csv('{1}.csv')"},
 };
+
+// A node may be called PAR1; only binary files have control characters.
+bool is_binary(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\r' && c != '\n'; });
+}
 
 }  // namespace
 
@@ -34,7 +39,7 @@ FileKind kind_of_bytes(std::span<const std::byte> first, const std::string& wher
   if (text.starts_with("\x93NUMPY")) return FileKind::kNpy;
   if (text.starts_with("PK\x03\x04")) return FileKind::kZip;
   for (const ForeignFormat& format : kForeign)
-    if (text.starts_with(format.mark)) {
+    if (text.starts_with(format.mark) && is_binary(text)) {
       const fs::path path(where);
       throw Error(fmt::format("is a {} file, which this program does not read", format.name), where,
                   fmt::format(fmt::runtime("convert it in Python: " + std::string(format.python)),

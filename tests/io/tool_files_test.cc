@@ -97,6 +97,12 @@ TEST(ToolFiles, FormatsThatPythonReadsAreNamed) {
   }
 }
 
+TEST(ToolFiles, ANameIsNoFormat) {
+  const test::TemporaryFolder folder;
+  write_text(folder / "edges.csv", "PAR1,ARROW1\nFEA1,PAR1\n");
+  EXPECT_EQ(test::import(folder / "edges.csv", folder / "store").num_nodes(), 3u);
+}
+
 TEST(ToolFiles, ArraysBesideTextAreKnownByTheirContents) {
   const test::TemporaryFolder folder;
   const test::TextGraph graph(50, 120, false, 2);
