@@ -20,6 +20,7 @@ bool is_hash(const json& value) {
   return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), is_hex);
 }
 
+bool is_feature_hash(const json& value) { return value == json("identity") || is_hash(value); }
 bool is_list_of_texts(const json& value) {
   return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
 }
@@ -83,7 +84,7 @@ void check_meta(const json& meta, const fs::path& file) {
                 {"extra", is_object, kObject}},
                file);
   check_fields(meta["features"], "features.",
-               {{"kind", is_text, kText}, {"columns", is_count, kCount}, {"hash", is_hash, kHash}}, file);
+               {{"kind", is_text, kText}, {"columns", is_count, kCount}, {"hash", is_feature_hash, kHash}}, file);
   check_fields(meta["labels"], "labels.", {{"kind", is_text, kText}, {"classes", is_count, kCount}}, file);
   check_choice(meta["features"]["kind"], "features.kind", {"dense32", "dense16", "sparse", "identity"}, file);
   check_choice(meta["labels"]["kind"], "labels.kind", {"single", "multi", "none"}, file);

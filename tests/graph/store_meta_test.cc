@@ -72,6 +72,8 @@ TEST_F(ForgedMeta, EveryFieldsTypeIsChecked) {
 }
 
 TEST_F(ForgedMeta, NothingButAnErrorComesOfIt) {
+  write(meta_);
+  EXPECT_EQ(open_dataset(folder_ / "s").name, "random");
   std::vector<std::string> places;
   list_places(meta_, "", places);
   ASSERT_GT(places.size(), 30u);
