@@ -367,6 +367,7 @@ class PickleMachine {
         {"numpy._core.numeric._frombuffer", "frombuffer"},
         {"scipy.sparse.csr.csr_matrix", "csr_matrix"},
         {"scipy.sparse._csr.csr_matrix", "csr_matrix"},
+        {"scipy.sparse._arrays.csr_array", "csr_matrix"},
         {"scipy.sparse._csr.csr_array", "csr_matrix"},
         {"collections.defaultdict", "defaultdict"},
         {"__builtin__.list", "list"},
