@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <vector>
+
+#include "graph/feature_encoding.h"
 
 namespace cgcn {
 namespace {
@@ -60,6 +63,17 @@ void check_choice(const json& value, const char* name, std::initializer_list<con
     throw damaged_store(file, fmt::format("'{}' is none of {}", name, fmt::join(known, ", ")));
 }
 
+// Names of feature columns and how they were encoded: where the source had names.
+void check_columns(const json& features, const fs::path& file) {
+  if (features.contains("names") && !is_list_of_texts(features["names"]))
+    throw damaged_store(file, "'features.names' is not a list of texts");
+  try {
+    if (features.contains("encoding")) features["encoding"].get<std::vector<ColumnEncoding>>();
+  } catch (const json::exception&) {
+    throw damaged_store(file, "'features.encoding' is not a list of columns");
+  }
+}
+
 }  // namespace
 
 Error damaged_store(const fs::path& where, const std::string& what) {
@@ -85,6 +99,7 @@ void check_meta(const json& meta, const fs::path& file) {
                file);
   check_fields(meta["features"], "features.",
                {{"kind", is_text, kText}, {"columns", is_count, kCount}, {"hash", is_feature_hash, kHash}}, file);
+  check_columns(meta["features"], file);
   check_fields(meta["labels"], "labels.", {{"kind", is_text, kText}, {"classes", is_count, kCount}}, file);
   check_choice(meta["features"]["kind"], "features.kind", {"dense32", "dense16", "sparse", "identity"}, file);
   check_choice(meta["labels"]["kind"], "labels.kind", {"single", "multi", "none"}, file);

@@ -61,6 +61,10 @@ TEST_F(ForgedMeta, EveryFieldsTypeIsChecked) {
   EXPECT_THAT(error_with("/directed", 1), HasSubstr("'directed' is not true or false"));
   EXPECT_THAT(error_with("/features/columns", "3"), HasSubstr("'features.columns' is not a whole number"));
   EXPECT_THAT(error_with("/features/kind", "thin"), HasSubstr("'features.kind' is none of dense32, dense16"));
+  EXPECT_THAT(error_with("/features/names", 7), HasSubstr("'features.names' is not a list of texts"));
+  for (const json& wrong : {json(7), json({{"name", 1}}), json(std::vector<int>{1}),
+                            json::parse(R"([{"name": "a", "kind": "number", "missing": "mean", "fill": "x"}])")})
+    EXPECT_THAT(error_with("/features/encoding", wrong), HasSubstr("'features.encoding' is not a list of columns"));
   EXPECT_THAT(error_with("/labels", nullptr), HasSubstr("'labels' is not an object"));
   EXPECT_THAT(error_with("/ids", "roman"), HasSubstr("'ids' is none of range, integers, strings"));
   EXPECT_THAT(error_with("/arrays/adjacency_offsets/shape", {"1"}), HasSubstr("'arrays.adjacency_offsets.shape'"));
