@@ -13,6 +13,7 @@
 
 #include "common/descriptor.h"
 #include "common/error.h"
+#include "common/input_file.h"
 #include "common/mapping_faults.h"
 
 namespace cgcn {
@@ -64,12 +65,12 @@ void sync_directory(const fs::path& directory) {
 }
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
-  const FileDescriptor fd(path, O_RDONLY);
+  const FileDescriptor fd(path, O_RDONLY | O_NONBLOCK);  // a pipe that nobody writes to would keep us waiting
   if (fd.get() < 0)
     throw Error(errno == ENOENT ? "no such file" : fmt::format("cannot read: {}", reason(errno)), path.string());
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw Error(fmt::format("cannot read: {}", reason(errno)), path.string());
-  if (!S_ISREG(status.st_mode)) throw Error("is not a regular file", path.string());
+  if (!S_ISREG(status.st_mode)) refuse_special_file(path);
   size_ = static_cast<size_t>(status.st_size);
   if (size_ == 0) return;
   data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);

@@ -11,7 +11,16 @@
 
 namespace cgcn {
 
-InputFile::InputFile(const fs::path& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+void refuse_special_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_fifo(status))
+    throw Error("is a pipe, and input files are read more than once", path.string(),
+                "write its output to a file, and give that");
+  throw Error("is not a regular file", path.string());
+}
+
+InputFile::InputFile(const fs::path& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
   if (fd_ < 0)
     throw Error(errno == ENOENT ? "no such file" : fmt::format("cannot read: {}", std::strerror(errno)), path.string());
   if (::fstat(fd_, &opened_) != 0) {

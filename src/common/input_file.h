@@ -11,6 +11,9 @@
 
 namespace cgcn {
 
+// Error for a path that exists and is no regular file: a pipe, a folder, a device.
+[[noreturn]] void refuse_special_file(const fs::path& path);
+
 class InputFile {
  public:
   explicit InputFile(const fs::path& path);

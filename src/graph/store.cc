@@ -8,6 +8,7 @@
 #include "common/threads.h"
 #include "graph/feature_hash.h"
 #include "graph/npy.h"
+#include "graph/store_meta.h"
 
 namespace cgcn {
 namespace {
@@ -52,10 +53,6 @@ std::string meta_checksum(json meta) {
   meta.erase("checksum");
   const std::string text = meta.dump();
   return hex64(checksum(text.data(), text.size()));
-}
-
-Error damaged(const fs::path& where, const std::string& what) {
-  return Error("the store is damaged: " + what, where.string(), "import or generate it again");
 }
 
 }  // namespace
@@ -225,13 +222,14 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
   meta_ = parse_json(text);
   const fs::path meta_path = path / "meta.json";
   if (!meta_.is_object() || !meta_.contains("format") || meta_["format"] != json(kStoreFormat))
-    throw damaged(meta_path, "meta.json is not a store's");
+    throw damaged_store(meta_path, "meta.json is not a store's");
   if (!meta_.contains("version") || meta_["version"] != kStoreVersion)
     throw Error(fmt::format("has format version {}; this program reads {}",
                             meta_.contains("version") ? meta_["version"].dump() : "none", kStoreVersion),
                 path.string(), "import it again with this program");
   if (!meta_.contains("checksum") || !meta_["checksum"].is_string() || meta_["checksum"] != meta_checksum(meta_))
-    throw damaged(meta_path, "meta.json was altered");
+    throw damaged_store(meta_path, "meta.json was altered");
+  check_meta(meta_, meta_path);
   try {
     if (verify == Verify::kFull) {
       verify_checksums();
@@ -239,7 +237,7 @@ Store::Store(const fs::path& path, Verify verify) : path_(path) {
     }
     for (const auto& [name, array] : meta_.at("arrays").items()) map_array(name, array.at("dtype"), nullptr);
   } catch (const json::exception& problem) {
-    throw damaged(meta_path, problem.what());
+    throw damaged_store(meta_path, problem.what());
   }
 }
 
@@ -248,19 +246,19 @@ std::pair<std::span<const std::byte>, std::shared_ptr<const MappedFile>> Store::
                                                                                           uint64_t* columns) const {
   const fs::path file = array_file(path_, name);
   const json& arrays = meta_.at("arrays");
-  if (!arrays.contains(name)) throw damaged(path_, fmt::format("meta.json does not list the array '{}'", name));
+  if (!arrays.contains(name)) throw damaged_store(path_, fmt::format("meta.json does not list the array '{}'", name));
   const json& recorded = arrays.at(name);
   auto& mapped = mapped_[name];
   if (mapped == nullptr) {
     std::error_code error;
-    if (!fs::exists(file, error)) throw damaged(file, "the file is missing");
+    if (!fs::exists(file, error)) throw damaged_store(file, "the file is missing");
     mapped = std::make_shared<MappedFile>(file);
   }
   const NpyHeader header = parse_npy_header(mapped->bytes(), file.string());
   const std::string expected = make_npy_header(dtype, header.shape);
   if (json(dtype) != recorded.at("dtype") || json(header.shape) != recorded.at("shape") ||
       std::memcmp(expected.data(), mapped->bytes().data(), kNpyHeaderBytes) != 0)
-    throw damaged(file, "its type or shape is not the recorded one");
+    throw damaged_store(file, "its type or shape is not the recorded one");
   if (columns != nullptr) *columns = header.shape.size() == 2 ? header.shape[1] : 0;
   return {mapped->bytes().subspan(header.data_offset), mapped};
 }
@@ -282,7 +280,7 @@ void Store::verify_checksums() const {
         file.release(kNpyHeaderBytes + at, size);
       }
       if (json(hex64(hasher.digest64())) != meta_.at("arrays").at(names[i]).at("checksum"))
-        throw damaged(file.path(), "its bytes do not match the recorded checksum");
+        throw damaged_store(file.path(), "its bytes do not match the recorded checksum");
     }
   });
 }
@@ -292,7 +290,7 @@ void Store::verify_checksums() const {
 void Store::verify_structure() const {
   const auto n = meta_.at("nodes").get<uint64_t>();
   const auto check = [&](bool fine, const std::string& name, const char* what) {
-    if (!fine) throw damaged(path_ / (name + ".npy"), what);
+    if (!fine) throw damaged_store(path_ / (name + ".npy"), what);
   };
   const auto check_rows = [&](const std::string& prefix, const std::string& columns_name, uint64_t rows,
                               uint64_t limit) {
@@ -310,7 +308,7 @@ void Store::verify_structure() const {
     });
     check(fine, columns_name, "an index is out of range or out of order");
   };
-  if (n >= kNoNode) throw damaged(path_ / "meta.json", "too many nodes");
+  if (n >= kNoNode) throw damaged_store(path_ / "meta.json", "too many nodes");
   check_rows("adjacency", "adjacency_targets", n, n);
   const auto entries = array<NodeId>("adjacency_targets").size();
   if (has_array("adjacency_weights"))
@@ -318,7 +316,7 @@ void Store::verify_structure() const {
   const json& features = meta_.at("features");
   const auto columns = features.at("columns").get<uint64_t>();
   const std::string kind = features.at("kind");
-  if (columns >= UINT32_MAX) throw damaged(path_ / "meta.json", "too many feature columns");
+  if (columns >= UINT32_MAX) throw damaged_store(path_ / "meta.json", "too many feature columns");
   if (kind == "sparse") {
     check_rows("features", "features_columns", n, columns);
     check(array<float>("features_values").size() == array<uint32_t>("features_columns").size(), "features_values",
@@ -328,8 +326,6 @@ void Store::verify_structure() const {
     const size_t size =
         kind == "dense32" ? array<float>("features", &width).size() : array<Half>("features", &width).size();
     check(width == columns && columns > 0 && size == n * columns, "features", "its shape does not fit the graph");
-  } else if (kind != "identity") {
-    throw damaged(path_ / "meta.json", "the kind of features is not known");
   }
   const auto encoding = features.value("encoding", std::vector<ColumnEncoding>());
   const auto names = features.value("names", std::vector<std::string>());
@@ -337,7 +333,7 @@ void Store::verify_structure() const {
     throw damaged(path_ / "meta.json", "the names of the feature columns do not fit the features");
   const json& labels = meta_.at("labels");
   const auto classes = labels.at("classes").get<uint64_t>();
-  if (classes >= UINT32_MAX) throw damaged(path_ / "meta.json", "too many classes");
+  if (classes >= UINT32_MAX) throw damaged_store(path_ / "meta.json", "too many classes");
   if (labels.at("kind") == "single") {
     const auto values = array<int32_t>("labels");
     check(values.size() == n, "labels", "its length is not the number of nodes");

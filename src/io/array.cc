@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "graph/features.h"
+#include "io/file_kind.h"
 
 namespace cgcn {
 namespace {
@@ -107,6 +108,7 @@ void SharedBytes::release() const {
 }
 
 Array Array::parse_npy(SharedBytes bytes, std::string where) {
+  kind_of_bytes(bytes.span, where);  // refuses other programs' formats by their names
   NpyHeader header = parse_npy_header(bytes.span, where);
   const size_t offset = header.data_offset;
   return {std::move(header), bytes.part(offset, bytes.span.size() - offset), std::move(where)};

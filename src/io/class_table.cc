@@ -82,6 +82,7 @@ ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::fun
   ClassTable classes;
   std::optional<LabelBits> bits;
   uint32_t width = 0;
+  std::vector<bool> listed(n, false);
   std::vector<uint32_t> labels;
   json.enter_object();
   for (std::string_view key; json.next_key(key);) {
@@ -109,9 +110,10 @@ ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::fun
     }
     if (count != width) json.fail(fmt::format("{} labels where the first node has {}", count, width));
     for (const uint32_t label : labels) bits->set(row, label);
+    listed[row] = true;
   }
   json.finish();
-  if (bits) return {bits->take(), {}};
+  if (bits) return {bits->take(), {}, std::move(listed)};
   return classes.settle(n, path.string(), [](NodeId row) { return row; });
 }
 

@@ -154,6 +154,16 @@ void fetch(const RemoteFile& file, const std::string& base_url, const fs::path& 
   fs::rename(part, target);
 }
 
+// Length and CRCs show that a file arrived whole, not that it is the one its publisher made.
+void say_what_is_unchecked(const DownloadSource& source) {
+  std::vector<std::string> unknown;
+  for (const RemoteFile& file : source.files)
+    if (file.checksum == 0) unknown.push_back(file.name);
+  if (!unknown.empty())
+    log::warn("no checksum is known for {}: that {} arrived whole was checked, not that nobody changed {}",
+              fmt::join(unknown, ", "), unknown.size() == 1 ? "it" : "they", unknown.size() == 1 ? "it" : "them");
+}
+
 // The member by its name, or by that without its first folder: archives are packed both ways.
 std::string find_member(const NpzFile& zip, const std::string& member) {
   std::string key = member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
@@ -186,6 +196,7 @@ fs::path download(const DownloadSource& source, const std::string& base_url, con
   fs::create_directories(folder);
   const std::string base = base_url.empty() ? source.base_url : base_url;
   for (const RemoteFile& file : source.files) fetch(file, base, folder);
+  say_what_is_unchecked(source);
   if (!source.members.empty()) {
     const fs::path archive = folder / source.files[0].name;
     try {

@@ -1,7 +1,7 @@
-// “edges”: an edge list as text, with features, labels and split beside it as text or .npy.
+// “edges”: an edge list as text, with features, labels and split beside it as text or arrays.
 //   edges.csv (or .tsv, .txt, .edges; any name where the file itself is given)
-//   features.csv or features.npy         none: each node is its own feature
-//   labels.csv or labels.npy             a class per node, (id, class) pairs, or a column of 0/1 for each class
+//   features.csv, .npy or .npz           none: each node is its own feature
+//   labels.csv, .npy or .npz             a class per node, (id, class) pairs, or a column of 0/1 for each class
 //   split.csv or split.npy, or lists of ids train.txt, val.txt and test.txt
 //
 // Ids are row numbers of the features (or labels) where those do not name their nodes; otherwise they are names, kept
@@ -11,8 +11,10 @@
 
 #include "common/log.h"
 #include "common/progress.h"
+#include "io/array_features.h"
 #include "io/edge_table.h"
 #include "io/feature_table.h"
+#include "io/file_kind.h"
 #include "io/import_steps.h"
 #include "io/label_table.h"
 #include "io/split_table.h"
@@ -49,7 +51,7 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
   if (files.edges.empty()) throw Error("holds no edges.csv, edges.tsv or edges.txt", folder.string());
   const auto find = [&](const std::string& named, std::initializer_list<const char*> bases) {
     return named_or_found(named, [&] {
-      fs::path found = find_text(folder, bases, {".npy"});
+      fs::path found = find_array(folder, bases);
       return found.empty() ? find_text(folder, bases) : found;
     });
   };
@@ -62,8 +64,6 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
                  find_text(folder, {"test", "test_idx"})};
   return files;
 }
-
-bool is_npy(const fs::path& path) { return path.extension() == ".npy"; }
 
 // The first ids of some nodes, for a message.
 std::string list_ids(const NodeIds& ids, const std::vector<NodeId>& nodes) {
@@ -102,7 +102,7 @@ class TextImport {
     const std::vector<bool> touched = import_graph(n, settled, options_, store_, report_);
     if (no_edges) log::warn("{}: holds no edge", files_.edges.string());
     if (files_.features.empty()) import_identity_features(n, store_, report_);
-    if (is_npy(files_.features)) import_features(Array::open_npy(files_.features), n, store_);
+    if (feature_array_) feature_array_->import_into(store_, n);
     const ClassTable::Result classes = settle_labels(n);
     store_.write_class_names(classes.names);
     std::vector<uint8_t> split = read_parts(n);
@@ -144,14 +144,16 @@ class TextImport {
   // The columns of features and labels, told in the order of the files.
   void look_at_tables() {
     const auto header = [&](HeaderLine own) { return own == HeaderLine::kAuto ? options_.header : own; };
-    if (is_npy(files_.features)) {
+    if (holds_arrays(files_.features)) {
+      feature_array_.emplace(files_.features, store_.staging());
       tell_file(files_.features, options_.features, "an array, row i is node i");
     } else if (!files_.features.empty()) {
       const TableHead head = look_at_table(files_.features, header(options_.features_header), TableKind::kFeatures);
       features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_, encoding_like());
       tell_file(files_.features, options_.features, features_->describe());
     }
-    if (is_npy(files_.labels)) {
+    if (holds_arrays(files_.labels)) {
+      label_array_ = open_array(files_.labels, store_.staging());
       tell_file(files_.labels, options_.labels, "an array, row i is node i");
     } else if (!files_.labels.empty()) {
       label_head_ = look_at_table(files_.labels, header(options_.labels_header), TableKind::kClasses);
@@ -189,10 +191,10 @@ class TextImport {
       const NodeId n = features_->read(&listed, store_);
       listed.close(files_.features);
       index_ = features_->has_ids() ? std::move(listed) : NodeIndex::rows(n, files_.features);
-    } else if (is_npy(files_.features)) {
-      index_ = rows_of(files_.features);
-    } else if (is_npy(files_.labels)) {
-      index_ = rows_of(files_.labels);
+    } else if (feature_array_) {
+      index_ = NodeIndex::rows(feature_array_->rows(), files_.features);
+    } else if (label_array_) {
+      index_ = NodeIndex::rows(check_node_count(label_array_->rows(), label_array_->where()), files_.labels);
     } else if (has_label_table() && !label_columns_.ids.exists()) {
       label_table_.emplace(label_head_, label_columns_, nullptr);
       index_ = NodeIndex::rows(check_node_count(label_table_->rows(), files_.labels.string()), files_.labels);
@@ -202,7 +204,7 @@ class TextImport {
     if (has_label_table() && !label_table_) label_table_.emplace(label_head_, label_columns_, &*index_);
     edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_, {options_.memory, store_.staging()}));
   }
-  bool has_label_table() const { return !files_.labels.empty() && !is_npy(files_.labels); }
+  bool has_label_table() const { return !files_.labels.empty() && !label_array_; }
 
   void say_how_the_first_line_was_read() const {
     const std::string& line = edge_shape_.doubtful;
@@ -272,21 +274,23 @@ class TextImport {
     return std::string(FieldSplitter(line).split(line, lines).at(edge_shape_.from));
   }
 
-  static NodeIndex rows_of(const fs::path& npy) {
-    return NodeIndex::rows(check_node_count(Array::open_npy(npy).rows(), npy.string()), npy);
-  }
-
   ClassTable::Result settle_labels(NodeId n) const {
     const KnownClasses known{like_.class_names, like_.labels.num_classes(), options_.like};
     if (label_table_) return label_table_->settle(n, *index_, like_.labels.present() ? &known : nullptr);
-    if (is_npy(files_.labels)) return {read_labels(Array::open_npy(files_.labels), n), {}};
+    if (label_array_) return {read_labels(*label_array_, n), {}};
     return {};
   }
 
+  // A line of a list is one id, whatever is in it; or the first field of a table of commas, semicolons or tabs.
+  std::string_view listed_id(std::string_view line, FieldSplitter& splitter, const LineReader& lines) const {
+    const bool is_table = splitter.separator() != ' ' || line.starts_with('"');
+    return index_->knows(line) || !is_table ? line : splitter.split(line, lines)[0];
+  }
+
   std::vector<uint8_t> read_parts(NodeId n) {
-    if (is_npy(files_.split)) {
+    if (holds_arrays(files_.split)) {
       tell_file(files_.split, options_.split_file, "an array of roles, row i is node i");
-      return read_split(Array::open_npy(files_.split), n);
+      return read_split(open_array(files_.split, store_.staging()), n);
     }
     if (!files_.split.empty()) {
       std::string sentence;
@@ -303,8 +307,8 @@ class TextImport {
       std::string_view line;
       while (lines.next_content(line)) {
         if (lines.line_number() == 1 && (is_node_name(line) || ends_in_id(line))) continue;
-        const std::string_view id = FieldSplitter(line).split(line, lines)[0];
-        const NodeId node = index_->put(id, lines);
+        FieldSplitter splitter(line);
+        const NodeId node = index_->put(listed_id(line, splitter, lines), lines);
         if (node != kNoNode) assign_role(index_->final(node), role, lines.where(), split);
       }
       index_->refuse_unknown(part);
@@ -321,6 +325,8 @@ class TextImport {
   EdgeIds edge_ids_;
   Dataset like_;  // --like; empty where it is not given
   std::optional<FeatureTable> features_;
+  std::optional<ArrayFeatures> feature_array_;
+  std::optional<Array> label_array_;
   TableHead label_head_;
   LabelColumns label_columns_;
   std::optional<NodeIndex> index_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/progress.h"
+#include "io/array_features.h"
 #include "io/class_table.h"
 #include "io/fields.h"
 #include "io/graph_json.h"
@@ -123,13 +124,11 @@ class GraphSageReader final : public Reader {
     const GraphSageFiles files = find_graphsage_files(source, options);
     report.name = files.graph.filename().string();
     report.name.resize(report.name.size() - kGraphEnding.size());
-    std::optional<Array> features;
-    if (!files.features.empty()) features = Array::open_npy(files.features);
+    std::optional<ArrayFeatures> features;
+    if (!files.features.empty()) features.emplace(files.features, store.staging());
     NodeRows nodes;
     if (!files.id_map.empty()) {
-      const NodeId rows =
-          features ? check_node_count(features->rows(), features->where()) : count_entries(files.id_map);
-      nodes = read_id_map(files.id_map, rows);
+      nodes = read_id_map(files.id_map, features ? features->rows() : count_entries(files.id_map));
     }
     GraphJson graph(files.graph, nodes, !files.id_map.empty());
     const NodeId n = check_node_count(nodes.rows.size(), files.graph.string());
@@ -140,14 +139,14 @@ class GraphSageReader final : public Reader {
     SettledEdges edges(links, nullptr);
     import_graph(n, edges, options, store, report);
     if (features)
-      import_features(*features, n, store);
+      features->import_into(store, n);
     else
       import_identity_features(n, store, report);
     ClassTable::Result classes;
     if (!files.class_map.empty())
       classes = read_class_map(files.class_map, n, [&](std::string_view id) { return nodes.find(id); });
     store.write_class_names(classes.names);
-    import_labels_and_split(classes.labels, graph.take_split(n, report), n, options, store, report);
+    import_labels_and_split(classes.labels, graph.take_split(n, report), n, options, store, report, classes.listed);
     store.write_ids(ids_by_row(nodes));
   }
 };

@@ -57,7 +57,8 @@ class GraphSaintReader final : public Reader {
       return node && *node >= 0 && *node < static_cast<int64_t>(n) ? static_cast<NodeId>(*node) : kNoNode;
     });
     store.write_class_names(classes.names);
-    import_labels_and_split(classes.labels, read_roles(source / "role.json", n), n, options, store, report);
+    import_labels_and_split(classes.labels, read_roles(source / "role.json", n), n, options, store, report,
+                            classes.listed);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "io/import_steps.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -78,6 +79,22 @@ Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
     }
   });
   return bits.take();
+}
+
+// The same labels with one class per node, where every node that the source lists (empty: all) has exactly one 1;
+// otherwise nothing.
+Labels one_class_each(const Labels& labels, NodeId num_nodes, const std::vector<bool>& listed) {
+  std::vector<int32_t> classes(num_nodes, -1);
+  for (NodeId v = 0; v < num_nodes; ++v) {
+    const std::span<const uint8_t> bits = labels.bit_row(v);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      if (bits[i] == 0) continue;
+      if (classes[v] >= 0 || !std::has_single_bit(bits[i])) return {};
+      classes[v] = static_cast<int32_t>(8 * i) + std::countr_zero(bits[i]);
+    }
+    if (classes[v] < 0 && (listed.empty() || listed[v])) return {};
+  }
+  return Labels::single(std::move(classes), labels.num_classes());
 }
 
 void write_offsets(std::span<const uint32_t> degrees, StoreWriter& store) {
@@ -261,9 +278,19 @@ std::array<double, 3> parse_split_shares(const std::string& text) {
   return shares;
 }
 
-std::vector<uint8_t> import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
+std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t> split, NodeId num_nodes,
                                              const ImportOptions& options, StoreWriter& store, ImportReport& report,
                                              const std::vector<bool>& listed) {
+  if (options.multi_label && !labels.multi_label())
+    throw Error(
+        labels.present() ? "the source has one class per node, not rows of 0 and 1" : "the source has no labels",
+        "--multi-label", "leave it out");
+  if (labels.multi_label() && !options.multi_label)
+    if (Labels single = one_class_each(labels, num_nodes, listed); single.present()) {
+      labels = std::move(single);
+      report.lines.emplace_back(
+          "every row of labels has exactly one 1: read as one class per node (--multi-label keeps them multi-label)");
+    }
   store.write_labels(labels);
   if (!options.split.empty()) {
     report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,

@@ -74,8 +74,9 @@ void assign_role(int64_t node, Role role, const std::string& where, std::vector<
 
 std::array<double, 3> parse_split_shares(const std::string& text);  // throws std::invalid_argument
 // Labels and split last, together, since --split draws from the labelled nodes. `split` is the source's own, or empty;
-// listed as for random_split(). Returns the roles that were written; empty where there are none.
-std::vector<uint8_t> import_labels_and_split(const Labels& labels, std::vector<uint8_t> split, NodeId num_nodes,
+// listed as for random_split(). 0/1 labels with exactly one 1 for every listed node are written as one class per node,
+// unless --multi-label. Returns the roles that were written; empty where there are none.
+std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t> split, NodeId num_nodes,
                                              const ImportOptions& options, StoreWriter& store, ImportReport& report,
                                              const std::vector<bool>& listed = {});
 

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/input_file.h"
 #include "common/interrupt.h"
+#include "io/file_kind.h"
 
 namespace cgcn {
 namespace {
@@ -15,7 +17,7 @@ uint64_t size_of(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw Error("no such file", path.string());
-  if (!fs::is_regular_file(status)) throw Error("is not a regular file", path.string());
+  if (!fs::is_regular_file(status)) refuse_special_file(path);
   return fs::file_size(path, error);
 }
 
@@ -35,10 +37,13 @@ void LineReader::start() {
   if (text.starts_with("\xEF\xBB\xBF")) at_ = 3;
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     throw Error("is UTF-16 text", path_.string(), "save it as UTF-8");
+  if (kind_of_bytes(std::as_bytes(std::span(text)), path_.string()) != FileKind::kText)
+    throw Error("holds arrays, but text is needed here", path_.string());
 }
 
 bool LineReader::refill() {
   throw_if_interrupted();
+  const size_t seen = end_ - at_;
   std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
   end_ -= at_;
   at_ = 0;
@@ -60,7 +65,19 @@ bool LineReader::refill() {
                 status == Z_DATA_ERROR ? "the file is damaged: copy or download it again" : "");
   progress_.set(static_cast<uint64_t>(gzoffset(file_.get())));
   end_ += static_cast<size_t>(got);
+  end_lines_at_returns(seen > 0 ? seen - 1 : 0);
   return got > 0;
+}
+
+// A carriage return alone ends a line, as in files of old Macs and of Excel's "CSV (Macintosh)". Whether one at the end
+// of the buffer is alone shows when more is read; at the end of the file next() takes it off.
+void LineReader::end_lines_at_returns(size_t from) {
+  char* const end = buffer_.data() + end_;
+  for (char* at = buffer_.data() + from; at + 1 < end; ++at) {
+    at = static_cast<char*>(std::memchr(at, '\r', static_cast<size_t>(end - 1 - at)));
+    if (at == nullptr) return;
+    if (at[1] != '\n' && at[1] != '\r') *at = '\n';
+  }
 }
 
 bool LineReader::next(std::string_view& line) {

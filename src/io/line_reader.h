@@ -1,7 +1,8 @@
 // Text of any size, plain or gzip, read front to back line by line in bounded memory.
 //
 // What editors and spreadsheets leave behind is taken off here, once for every format: a byte order mark, carriage
-// returns, blanks at the end, a missing last line ending. A cut or damaged gzip stream is an Error, never a short file.
+// returns (one alone ends a line), blanks at the end, a missing last line ending. A cut or damaged gzip stream is an
+// Error, never a short file.
 #pragma once
 
 #include <zlib.h>
@@ -34,7 +35,8 @@ class LineReader {
 
  private:
   bool refill();  // more text behind end_; false where there is none
-  void start();   // byte order mark
+  void end_lines_at_returns(size_t from);
+  void start();  // byte order mark
 
   struct Closer {
     void operator()(gzFile_s* file) const { gzclose(file); }

@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kFastLimit = uint64_t{1} << 27;
 
 std::string name_the_nodes_in(const fs::path& file) {
-  if (file.extension() == ".npy") return fmt::format("give {} as CSV, with a column of ids", file.stem().string());
+  if (file.extension() == ".npy" || file.extension() == ".npz")
+    return fmt::format("give {} as CSV, with a column of ids", file.stem().string());
   return fmt::format("name the nodes in {} too: a column of ids, and a header line that calls it 'id'",
                      file.filename().string());
 }

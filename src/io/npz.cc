@@ -8,6 +8,7 @@
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/scratch.h"
+#include "io/file_kind.h"
 
 namespace cgcn {
 namespace {
@@ -198,8 +199,15 @@ SharedBytes NpzFile::inflate_member(const Member& member, const std::string& whe
   return whole;
 }
 
+bool is_npz(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return path.extension() == ".npz";
+  const FileKind kind = kind_of_file(path);
+  return kind == FileKind::kZip || (kind == FileKind::kText && path.extension() == ".npz");
+}
+
 Array open_array(const fs::path& path, const fs::path& scratch) {
-  if (path.extension() != ".npz") return Array::open_npy(path);
+  if (!is_npz(path)) return Array::open_npy(path);
   const NpzFile file(path, scratch);
   const std::vector<std::string> names = file.names();
   if (names.size() != 1) throw Error(fmt::format("holds {} arrays where one is needed", names.size()), path.string());

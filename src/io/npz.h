@@ -40,6 +40,9 @@ class NpzFile {
   std::map<std::string, Member> members_;
 };
 
+// Whether a file is an .npz: by its first bytes, or by its name where those are of no kind that is known.
+bool is_npz(const fs::path& path);
+
 // An array in a file of its own: a .npy, or an .npz with one member.
 // Error where it is neither or has several.
 Array open_array(const fs::path& path, const fs::path& scratch);

@@ -93,8 +93,8 @@ class OgbReader final : public Reader {
     const ClassTable::Result classes = read_classes(raw, n);
     read_edges(raw, NodeIndex::rows(n, counted_in), options, store, report);
     store.write_class_names(classes.names);
-    const std::vector<uint8_t> split =
-        import_labels_and_split(classes.labels, read_split_files(split_folder(raw), n), n, options, store, report);
+    const std::vector<uint8_t> split = import_labels_and_split(classes.labels, read_split_files(split_folder(raw), n),
+                                                               n, options, store, report, classes.listed);
     if (features) features->finish(split, store, report);
     if (!find_plain_or_gzip(raw / "edge-feat.csv").empty()) report.lines.emplace_back("edge features are not read");
   }

@@ -1,4 +1,4 @@
-// Python pickles of NumPy arrays, SciPy matrices and dicts of lists, protocols 0 to 3, as the Planetoid files hold
+// Python pickles of NumPy arrays, SciPy matrices and dicts of lists, protocols 0 to 5, as the Planetoid files hold
 // them.
 //
 // A pickle is a program for a stack machine. This one knows the opcodes that build such values and a fixed list of

@@ -41,8 +41,7 @@ class PickleMachine {
     const auto code = static_cast<unsigned char>(opcode);
     if (opcode_at_ == 0 && code != 0x80) throw Error("is not a pickle", pickle_.where_);
     throw Error(fmt::format("the pickle uses opcode 0x{:02x}, which is not read", code),
-                fmt::format("{}: byte {}", pickle_.where_, opcode_at_),
-                "save it again with pickle.dump(value, file, protocol=2)");
+                fmt::format("{}: byte {}", pickle_.where_, opcode_at_), "save it again with pickle.dump(value, file)");
   }
   static std::string show(std::string_view name) {
     std::string shown(name.substr(0, 80));
@@ -132,9 +131,12 @@ class PickleMachine {
   bool constant(char opcode) {
     switch (opcode) {
       case '\x80':
-        if (const auto protocol = take_number<uint8_t>(); protocol > 3)
-          throw Error(fmt::format("is a pickle of protocol {}; 0 to 3 are read", protocol), pickle_.where_,
-                      "save it again with pickle.dump(value, file, protocol=2)");
+        if (const auto protocol = take_number<uint8_t>(); protocol > 5)
+          throw Error(fmt::format("is a pickle of protocol {}; 0 to 5 are read", protocol), pickle_.where_,
+                      "save it again with pickle.dump(value, file, protocol=5)");
+        return true;
+      case '\x95':  // a frame: how much to read at once, which a file that is there whole has no use for
+        take_number<uint64_t>();
         return true;
       case 'N':
         push({});
@@ -180,12 +182,18 @@ class PickleMachine {
       }
       case 'U':
       case 'C':
+      case '\x8c':
         push_part(take(take_number<uint8_t>()));
         return true;
       case 'T':
       case 'B':
       case 'X':
         push_part(take(take_number<uint32_t>()));
+        return true;
+      case '\x8d':
+      case '\x8e':
+      case '\x96':  // text, bytes and bytearray with a length of 8 bytes
+        push_part(take(take_number<uint64_t>()));
         return true;
       case 'S':
         push_text(own(decode_python_string(take_line()), "a string is malformed"));
@@ -278,6 +286,9 @@ class PickleMachine {
       case 'r':
         memo_[take_number<uint32_t>()] = top();
         return true;
+      case '\x94':
+        memo_[memo_.size()] = top();
+        return true;
       case 'g':
         recall(parse_line<uint64_t>(take_line()));
         return true;
@@ -305,7 +316,13 @@ class PickleMachine {
     switch (opcode) {
       case 'c': {
         const std::string_view module = take_line(), name = take_line();
-        push_text(SharedBytes::own(known_name(fmt::format("{}.{}", module, name))), Kind::kName);
+        push_name(module, name);
+        return true;
+      }
+      case '\x93': {
+        const Value name = pop(), module = pop();
+        if (name.kind != Kind::kText || module.kind != Kind::kText) fail("a name that is no text");
+        push_name(pickle_.text(module), pickle_.text(name));
         return true;
       }
       case 'R': {
@@ -333,6 +350,10 @@ class PickleMachine {
     }
   }
 
+  void push_name(std::string_view module, std::string_view name) {
+    push_text(SharedBytes::own(known_name(fmt::format("{}.{}", module, name))), Kind::kName);
+  }
+
   // The whole list of what a pickle may name. The short names are what call() and push_object() know.
   std::string known_name(const std::string& name) const {
     static const std::unordered_map<std::string, const char*> kNames = {
@@ -342,8 +363,12 @@ class PickleMachine {
         {"numpy._core.multiarray._reconstruct", "reconstruct"},
         {"numpy.core.multiarray.scalar", "scalar"},
         {"numpy._core.multiarray.scalar", "scalar"},
+        {"numpy.core.numeric._frombuffer", "frombuffer"},
+        {"numpy._core.numeric._frombuffer", "frombuffer"},
         {"scipy.sparse.csr.csr_matrix", "csr_matrix"},
         {"scipy.sparse._csr.csr_matrix", "csr_matrix"},
+        {"scipy.sparse._arrays.csr_array", "csr_matrix"},
+        {"scipy.sparse._csr.csr_array", "csr_matrix"},
         {"collections.defaultdict", "defaultdict"},
         {"__builtin__.list", "list"},
         {"builtins.list", "list"},
@@ -372,6 +397,8 @@ class PickleMachine {
     if (function == "reconstruct") {  // ndarray, shape, type: BUILD brings the real ones
       if (pickle_.text(need(0, Kind::kName)) != "ndarray") refuse_name(pickle_.text(arguments[0]));
       push_object("ndarray");
+    } else if (function == "frombuffer") {  // how protocol 5 makes an array: bytes, dtype, shape, "C" or "F"
+      push_array(need(0, Kind::kText), need(1, Kind::kObject), need(2, Kind::kTuple), need(3, Kind::kText));
     } else if (function == "dtype") {
       push_object("dtype", std::string(pickle_.text(need(0, Kind::kText)).substr(0, 16)));
     } else if (function == "reconstructor") {  // how protocols 0 and 1 make an object
@@ -385,6 +412,16 @@ class PickleMachine {
     } else {
       refuse_name(function);
     }
+  }
+
+  // As the state that BUILD gives an array of the other protocols.
+  void push_array(Value bytes, Value dtype, Value shape, Value order) {
+    const Value version{.kind = Kind::kInteger, .integer = 1};
+    const Value fortran{.kind = Kind::kInteger, .integer = pickle_.text(order) == "F" ? 1 : 0};
+    push_sequence(Kind::kTuple, {version, shape, dtype, fortran, bytes});
+    const Value state = pop();
+    push_object("ndarray");
+    pickle_.objects_.back().state = state;
   }
 
   void push_scalar(const Value& dtype, const Value& bytes) {

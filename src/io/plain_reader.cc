@@ -5,8 +5,9 @@
 //   split [N], or train, valid and test: ids or masks
 #include "common/error.h"
 #include "io/array_edges.h"
+#include "io/array_features.h"
+#include "io/file_kind.h"
 #include "io/import_steps.h"
-#include "io/sparse_matrix.h"
 #include "io/split_table.h"
 
 namespace cgcn {
@@ -30,6 +31,11 @@ PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options
   files.features = find(options.features, {"features", "feats", "x"});
   files.labels = find(options.labels, {"labels", "label", "y"});
   files.split = find(options.split_file, {"split"});
+  for (const fs::path& named : {files.features, files.labels})
+    if (!named.empty() && !holds_arrays(named))
+      throw Error(fmt::format("is text, but the edges are an array, {}", files.edges.filename().string()),
+                  named.string(),
+                  "give the edges as text too, one 'source,target' per line: its rows are then matched by id");
   files.graph_ids = find_array(folder, {"graph_id", "graph_ids"});
   if (!files.split.empty() || options.split_file == "none") return files;
   files.parts[0] = find_array(folder, {"train", "train_idx", "train_mask"});
@@ -38,32 +44,11 @@ PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options
   return files;
 }
 
-// Features are dense, or sparse as SciPy saves them.
-struct PlainFeatures {
-  std::optional<Array> dense;
-  std::optional<SparseMatrix> sparse;
-
-  PlainFeatures(const fs::path& path, const fs::path& scratch) {
-    if (path.extension() == ".npz")
-      if (const NpzFile file(path, scratch); SparseMatrix::is_in(file)) {
-        sparse = SparseMatrix::read(file);
-        return;
-      }
-    dense = open_array(path, scratch);
-  }
-  NodeId rows() const {
-    return dense ? check_node_count(dense->rows(), dense->where()) : check_node_count(sparse->rows, sparse->where());
-  }
-  void import_into(StoreWriter& store, NodeId num_nodes) const {
-    dense ? import_features(*dense, num_nodes, store) : import_sparse_features(*sparse, num_nodes, store);
-  }
-};
-
 // The edges, once it is known how many nodes there are; a SciPy matrix knows it by itself.
 class PlainEdges {
  public:
   PlainEdges(const PlainFiles& files, const fs::path& scratch) {
-    if (files.edges.extension() == ".npz")
+    if (is_npz(files.edges))
       if (const NpzFile file(files.edges, scratch); SparseMatrix::is_in(file)) {
         matrix_ = SparseMatrix::read(file);
         return;
@@ -127,7 +112,7 @@ class PlainReader final : public Reader {
   bool recognises(const fs::path& source) const override {
     std::error_code error;
     if (fs::is_directory(source, error)) return !find_array(source, {"edge_index", "adj", "adjacency"}).empty();
-    return (source.extension() == ".npy" || source.extension() == ".npz") && fs::is_regular_file(source, error);
+    return fs::is_regular_file(source, error) && holds_arrays(source);
   }
 
   void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
@@ -135,7 +120,7 @@ class PlainReader final : public Reader {
     const PlainFiles files = find_plain_files(source, options);
     const fs::path& scratch = store.staging();
     const PlainEdges edges(files, scratch);
-    std::optional<PlainFeatures> features;
+    std::optional<ArrayFeatures> features;
     std::optional<Array> labels;
     if (!files.features.empty()) features.emplace(files.features, scratch);
     if (!files.labels.empty()) labels = open_array(files.labels, scratch);

@@ -132,7 +132,9 @@ class OneHotLabels {
       }
     });
   }
-  Labels take() { return several_ ? bits_.take() : Labels::single(std::move(classes_), num_classes_); }
+  Labels take(bool multi_label) {
+    return several_ || multi_label ? bits_.take() : Labels::single(std::move(classes_), num_classes_);
+  }
 
  private:
   uint32_t num_classes_;
@@ -180,7 +182,8 @@ class PlanetoidReader final : public Reader {
     if (test.gaps() > 0)
       report.lines.push_back(fmt::format("{} ids missing from the test index: nodes without features, label and role",
                                          format_count(test.gaps())));
-    import_labels_and_split(labels.take(), public_split(stem, allx.rows, test), n, options, store, report);
+    import_labels_and_split(labels.take(options.multi_label), public_split(stem, allx.rows, test), n, options, store,
+                            report);
   }
 
  private:

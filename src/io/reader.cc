@@ -32,6 +32,8 @@ void ImportOptions::list_options(OptionList& list) {
       .value("FILE");
   list.add("labels", &labels, "labels file; default: the usual names beside the source; none: no labels").value("FILE");
   list.add("split-file", &split_file, "train/validation/test split: CSV, text or .npy; none: no split").value("FILE");
+  list.add("multi-label", &multi_label,
+           "keep labels of 0 and 1 as multi-label; default: one class per node if every row has exactly one 1");
   list.begin_group("Tables of text");
   const auto add_header = [&](const char* name, HeaderLine* target, const char* help) {
     list.add_choice(name, target, {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},

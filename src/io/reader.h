@@ -22,6 +22,7 @@ struct ImportOptions {
   uint64_t seed = 1;
   // Files whose names are not the usual ones beside the source; "none": not to be read.
   std::string features, labels, split_file;
+  bool multi_label = false;  // keep 0/1 labels as such where every row has exactly one 1
 
   // Tables of text.
   HeaderLine header = HeaderLine::kAuto;  // whether they begin with the names of their columns

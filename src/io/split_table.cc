@@ -1,6 +1,7 @@
 #include "io/split_table.h"
 
 #include "io/class_table.h"
+#include "io/file_kind.h"
 #include "io/import_steps.h"
 #include "io/npz.h"
 
@@ -73,7 +74,7 @@ std::vector<uint8_t> read_split_table(const fs::path& path, const ImportOptions&
 
 std::vector<uint8_t> read_split_file(const fs::path& path, const ImportOptions& options, NodeId num_nodes,
                                      const fs::path& counted_in, const fs::path& scratch, ImportReport& report) {
-  if (path.extension() == ".npy" || path.extension() == ".npz") {
+  if (holds_arrays(path)) {
     report.lines.push_back(path.filename().string() + ": an array of roles, row i is node i");
     return read_split(open_array(path, scratch), num_nodes);
   }

@@ -70,7 +70,9 @@ Store open_existing(const fs::path& path, const json& description, const json& s
       throw Error(problem.problem(), problem.where(), remedy);
     }
   }();
-  if (!partition.extra().contains("partition")) throw Error("is a graph store, but not a partition", where, remedy);
+  for (const char* field : {"/partition/source/graph", "/partition/options"})
+    if (!partition.extra().contains(json::json_pointer(field)))
+      throw Error("is a graph store, but not a partition", where, remedy);
   const json& made = partition.extra().at("partition");
   if (made.at("source").at("graph") != source.at("graph"))
     throw Error("the partition was made for another graph", where, remedy);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <map>
 
 #include "common/error.h"
@@ -39,21 +38,13 @@ json read_if_there(const fs::path& file) {
   return fs::exists(file, ignored) ? read_json(file) : json();
 }
 
-// A column for every figure of metrics.jsonl, null where an epoch does not have it. What a killed process, or one that
-// is writing right now, left half-written at the end is passed over.
+// A column for every figure of metrics.jsonl, null where an epoch does not have it.
 json read_curves(const fs::path& path) {
   json curves = json::object();
   for (const char* name : {"epoch", "seconds", "loss", "f1", "macro_f1", "validation_loss", "resident", "peak"})
     curves[name] = json::array();
   double seconds = 0, waiting = 0, validation_seconds = 0;
-  std::ifstream file(path);
-  size_t number = 0;
-  for (std::string line; std::getline(file, line) && !file.eof();) {
-    ++number;
-    const json record = parse_json(line);
-    const bool good = record.is_object() && record.value("epoch", json()).is_number_unsigned() &&
-                      record.value("loss", json()).is_number() && record.value("seconds", json()).is_number();
-    if (!good) throw Error("is not the record of an epoch", fmt::format("{}:{}", path.string(), number), kHint);
+  for (const json& record : read_metrics(path)) {
     const auto figure = [](const json& object, const char* name) {
       return object.is_object() && object.contains(name) && object[name].is_number() ? object[name] : json();
     };
@@ -66,7 +57,7 @@ json read_curves(const fs::path& path) {
     const json validation = record.value("validation", json()), memory = record.value("memory", json());
     curves["epoch"].push_back(record["epoch"]);
     curves["seconds"].push_back(rounded(seconds));
-    curves["loss"].push_back(rounded(record["loss"]));
+    curves["loss"].push_back(rounded(figure(record, "loss")));
     curves["f1"].push_back(rounded(figure(validation, "micro_f1")));
     curves["macro_f1"].push_back(rounded(figure(validation, "macro_f1")));
     curves["validation_loss"].push_back(rounded(figure(validation, "loss")));

@@ -61,6 +61,17 @@ bool holds_only_left_overs(const fs::path& folder) {
   return !problem;
 }
 
+// What is read from a record has the type it is written with; a loss that is not finite is written as null.
+bool is_epoch_record(const nlohmann::json& record) {
+  if (!record.is_object() || !record.value("epoch", nlohmann::json()).is_number_unsigned()) return false;
+  for (const auto& [name, value] : record.items()) {
+    if (name.ends_with("seconds") && !value.is_number()) return false;
+    if (name == "loss" && !value.is_number() && !value.is_null()) return false;
+    if ((name == "validation" || name == "memory") && !value.is_object()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int RunDirectory::take_lock(const fs::path& path) {
@@ -157,10 +168,15 @@ void RunDirectory::drop_metrics_from(uint64_t epoch) {
 
 std::vector<nlohmann::json> read_metrics(const fs::path& path) {
   std::vector<nlohmann::json> records;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line) && !file.eof();) {
-    nlohmann::json record = parse_json(line);
-    if (record.is_object()) records.push_back(std::move(record));
+  std::error_code problem;
+  if (!fs::exists(path, problem)) return records;
+  const std::string text = read_text_file(path);
+  for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    nlohmann::json record = parse_json(std::string_view(text).substr(at, end - at));
+    if (!is_epoch_record(record))
+      throw Error("is not the record of an epoch", fmt::format("{}:{}", path.string(), records.size() + 1),
+                  "the file was changed or damaged: restore it from a copy, or delete that line");
+    records.push_back(std::move(record));
   }
   return records;
 }

@@ -51,7 +51,7 @@ class RunDirectory {
   int lock_ = -1;
 };
 
-// The whole lines of a metrics file; what a killed process left half-written at its end is passed over.
+// The whole lines of a metrics file; a last one that is half-written is passed over. Error where one is not as written.
 std::vector<nlohmann::json> read_metrics(const fs::path& file);
 
 // The store that environment.json names; empty where there is no such file yet.

@@ -121,6 +121,12 @@ class Download(unittest.TestCase):
         self.assertEqual(summary["split"], {"train": 120, "validation": 40, "test": 40})
         self.assertEqual(os.listdir(self.folder), ["store"])
 
+    def test_a_file_without_a_known_checksum_is_named(self):
+        self.server.files["ppi.zip"] = zipped(ppi_members())
+        result = self.run_download("ppi")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("no checksum is known for ppi.zip", result.stderr)
+
     def test_archive_without_its_folder_stored_not_deflated(self):
         self.server.files["ppi.zip"] = zipped(ppi_members(folder=""), zipfile.ZIP_STORED)
         kept = os.path.join(self.folder, "kept")

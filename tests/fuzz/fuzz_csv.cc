@@ -1,6 +1,4 @@
 // Lines, fields and numbers: plain or gzip text cut into fields, which must come out the same when written again.
-#include <fstream>
-
 #include "fuzz_support.h"
 #include "io/fields.h"
 
@@ -37,11 +35,7 @@ void read(const fs::path& path) {
 }  // namespace cgcn::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const cgcn::fs::path path = cgcn::fuzz::scratch_folder() / "text";
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
-  try {
-    cgcn::fuzz::read(path);
-  } catch (const cgcn::Error&) {
-  }
+  const cgcn::fs::path path = cgcn::fuzz::write_input("text", data, size);
+  cgcn::fuzz::attempt([&] { cgcn::fuzz::read(path); });
   return 0;
 }

@@ -48,15 +48,41 @@ inline std::vector<std::string_view> split_files(const uint8_t* data, size_t siz
   }
 }
 
-// Writes as many of the named files as the input has, imports them, and reads the store again.
-inline void import_files(const uint8_t* data, size_t size, const char* format, std::vector<const char*> names) {
+// The input as one file, or as many of the named files of a folder as it has.
+inline fs::path write_input(const char* name, const uint8_t* data, size_t size) {
+  const fs::path path = scratch_folder() / name;
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  return path;
+}
+inline fs::path write_files(const char* name, const uint8_t* data, size_t size, std::vector<const char*> names) {
   const std::vector<std::string_view> files = split_files(data, size);
-  const fs::path source = scratch_folder() / "source", store = scratch_folder() / "store";
-  fs::remove_all(source);
+  const fs::path folder = scratch_folder() / name;
+  fs::remove_all(folder);
   for (size_t i = 0; i < std::min(files.size(), names.size()); ++i) {
-    fs::create_directories((source / names[i]).parent_path());
-    std::ofstream(source / names[i], std::ios::binary) << files[i];
+    fs::create_directories((folder / names[i]).parent_path());
+    std::ofstream(folder / names[i], std::ios::binary) << files[i];
   }
+  return folder;
+}
+
+// Error is what bad input must give.
+template <class Use>
+void attempt(Use&& use) {
+  try {
+    use();
+  } catch (const Error&) {
+  }
+}
+
+// Reads a value for the sanitizers to see.
+template <class T>
+void touch(const T& value) {
+  [[maybe_unused]] const volatile T read = value;
+}
+
+// Writes the files, imports them, and reads the store again.
+inline void import_files(const uint8_t* data, size_t size, const char* format, std::vector<const char*> names) {
+  const fs::path source = write_files("source", data, size, std::move(names)), store = scratch_folder() / "store";
   try {
     ImportOptions options;
     options.format = format;

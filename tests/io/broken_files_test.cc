@@ -280,7 +280,7 @@ TEST(BrokenPickle, NothingIsExecuted) {
 TEST(BrokenPickle, EachIsNamed) {
   EXPECT_THAT(pickle_error(""), HasSubstr("is empty"));
   EXPECT_THAT(pickle_error("{\"json\": 1}"), HasSubstr("is not a pickle"));
-  EXPECT_THAT(pickle_error("\x80\x04N."), HasSubstr("protocol 4; 0 to 3 are read"));
+  EXPECT_THAT(pickle_error("\x80\x06N."), HasSubstr("protocol 6; 0 to 5 are read"));
   EXPECT_THAT(pickle_error("\x80\x02"), HasSubstr("byte 2: broken pickle: it is cut off"));
   EXPECT_THAT(pickle_error("\x80\x02N"), HasSubstr("it is cut off"));
   EXPECT_THAT(pickle_error("\x80\x02."), HasSubstr("a value is missing"));
@@ -291,6 +291,21 @@ TEST(BrokenPickle, EachIsNamed) {
   EXPECT_THAT(pickle_error("\x80\x02P."), HasSubstr("opcode 0x50, which is not read"));
   EXPECT_THAT(pickle_error("\x80\x02}(K\x01u."), HasSubstr("a key without a value"));
   EXPECT_THAT(pickle_error("\x80\x02N(e."), HasSubstr("not a container"));
+}
+
+TEST(BrokenPickle, OfProtocols4And5IsNamed) {
+  const auto error = [](std::string_view rest) { return pickle_error("\x80\x05" + std::string(rest)); };
+  using namespace std::string_view_literals;
+  EXPECT_THAT(error("\x95\1\0\0"sv), HasSubstr("it is cut off"));
+  EXPECT_THAT(error("\x8c\x09os."), HasSubstr("it is cut off"));
+  EXPECT_THAT(error("\x8d\xff\xff\xff\xff\xff\xff\xff\xff."), HasSubstr("it is cut off"));
+  EXPECT_THAT(error("\x96\xff\xff\xff\xff\xff\xff\xff\x7f."), HasSubstr("it is cut off"));
+  EXPECT_THAT(error("\x94."), HasSubstr("a value is missing"));
+  EXPECT_THAT(error("NN\x93."), HasSubstr("a name that is no text"));
+  EXPECT_THAT(error("\x97."), HasSubstr("opcode 0x97, which is not read"));  // a buffer that is not in the file
+  EXPECT_THAT(error("\x8c\x02os\x8c\x06system\x93."),
+              AllOf(HasSubstr("the pickle asks for 'os.system'"), HasSubstr("nothing was executed")));
+  EXPECT_THAT(error("\x8c\x12numpy.core.numeric\x8c\x0b_frombuffer\x93)R."), HasSubstr("frombuffer is called wrongly"));
 }
 
 TEST(BrokenPickle, DeepNestingAndManyMarksAreHarmless) {

@@ -2,6 +2,7 @@
 
 All of dense/ hold the same graph; so do all of sparse/ (other features), multi/ (several labels a node) and weighted/.
 """
+import collections
 import json
 import os
 import pickle
@@ -58,6 +59,8 @@ plain("dense/big_endian", both.astype(">i4"), features.astype(">f4"), labels.ast
 plain("dense/wide", both.astype(np.uint64), features.astype(np.float64), labels.astype(np.float64), split.astype(np.int64))
 plain("dense/narrow", both.astype(np.uint8), features, labels.astype(np.int8), np.where(split == 255, -1, split).astype(np.int8))
 plain("dense/column_labels", y=labels[:, None])
+one_hot = np.eye(classes, dtype=np.int32)[labels]
+plain("dense/one_hot", y=one_hot.astype(bool))
 plain("dense/version2", version=(2, 0))
 plain("dense/version3", version=(3, 0))
 plain("dense/parts", both)
@@ -85,6 +88,10 @@ np.save(path("dense/saint", "feats.npy"), features.astype(np.float64))
 json.dump({str(v): int(labels[v]) for v in rng.permutation(n)}, open(path("dense/saint", "class_map.json"), "w"))
 json.dump({key: [int(v) for v in np.flatnonzero(split == role)] for role, key in enumerate(("tr", "va", "te"))},
           open(path("dense/saint", "role.json"), "w"))
+
+for file in ("adj_full.npz", "feats.npy", "role.json"):
+    shutil.copy(path("dense/saint", file), path("dense/saint_one_hot", file))
+json.dump({str(v): one_hot[v].tolist() for v in range(n)}, open(path("dense/saint_one_hot", "class_map.json"), "w"))
 
 np.savez(path("dense/benchmark", "some.npz"), adj_data=adjacency.data, adj_indices=adjacency.indices,
          adj_indptr=adjacency.indptr, adj_shape=adjacency.shape, attr_matrix=features, labels=labels,
@@ -114,10 +121,9 @@ for name, save in (("benchmark", np.savez), ("benchmark_compressed", np.savez_co
          class_names=np.array(["a", "b", "c", "d", "é"], dtype=object))
     np.save(path("sparse/" + name, "split.npy"), split)
 
-one_hot = np.eye(classes, dtype=np.int32)[labels]
 order = rng.permutation(np.arange(80, n))
 neighbours = {v: [int(u) for u in adjacency.indices[adjacency.indptr[v]:adjacency.indptr[v + 1]]] for v in range(n)}
-for protocol in (0, 1, 2, 3):
+for protocol in (0, 1, 2, 3, 4, 5):
     stem = "sparse/planetoid%d/ind.some." % protocol
     for key, value in (("x", sparse[:train]), ("allx", sparse[:80]), ("tx", sparse[order]), ("y", one_hot[:train]),
                        ("ally", one_hot[:80]), ("ty", np.asfortranarray(one_hot[order])), ("graph", neighbours)):
@@ -125,6 +131,31 @@ for protocol in (0, 1, 2, 3):
             pickle.dump(value, out, protocol=protocol)
     with open(path(stem + "test.index"), "w") as out:
         out.writelines("%d\n" % v for v in order)
+
+# Other values of the same kind: SciPy's arrays, a defaultdict, integers of NumPy, dtypes that are not the usual ones.
+for protocol in (2, 4, 5):
+    stem = "sparse/planetoid%d_other/ind.some." % protocol
+    lists = collections.defaultdict(list)
+    for v in range(n):
+        lists[np.int64(v)].extend(np.array(neighbours[v], np.int32))
+    for key, value in (("x", sp.csr_array(sparse[:train])), ("allx", sp.csr_array(sparse[:80].astype(np.float64))),
+                       ("tx", sp.csr_array(sparse[order])), ("y", one_hot[:train].astype(bool)),
+                       ("ally", one_hot[:80].astype(">f8")), ("ty", one_hot[order][:, ::-1][:, ::-1]), ("graph", lists)):
+        with open(path(stem + key), "wb") as out:
+            pickle.dump(value, out, protocol=protocol)
+    shutil.copy(path("sparse/planetoid2/ind.some.test.index"), path(stem + "test.index"))
+
+# Arrays beside an edge list of text.
+for name, x in (("dense/text_npz", features), ("dense/text_npy", features), ("sparse/text_npz", sparse)):
+    np.savetxt(path(name, "edges.csv"), both.T, "%d", ",")
+    if name.endswith("npy"):
+        np.save(path(name, "features.npy"), x)
+    elif x is sparse:
+        sp.save_npz(path(name, "features.npz"), x)
+    else:
+        np.savez_compressed(path(name, "features.npz"), x)
+    np.savez(path(name, "labels.npz"), labels)
+    np.save(path(name, "split.npy"), split)
 
 # Weights: the same in a matrix and beside an edge index.
 weights = sp.triu(adjacency).tocoo()

@@ -147,6 +147,11 @@ TEST_F(RunRecord, NamesTheDamagedFileAndLine) {
   EXPECT_THAT(damage("metrics.jsonl", R"({"epoch":1,"loss":"high","seconds":1})"
                                       "\n"),
               HasSubstr("metrics.jsonl:1"));
+  for (const char* wrong : {R"("seconds":"1")", R"("seconds":null)", R"("batch_seconds":[1])", R"("validation":7)",
+                            R"("memory":"much")", R"("validation_seconds":{})", R"("loss":[])"})
+    EXPECT_THAT(damage("metrics.jsonl", metrics + fmt::format("{{\"epoch\":4,{}}}\n", wrong)),
+                HasSubstr("metrics.jsonl:4: is not the record of an epoch"))
+        << wrong;
   const std::string deep = R"({"epoch":)" + std::string(300000, '[') + std::string(300000, ']') + "}";
   EXPECT_THAT(damage("metrics.jsonl", metrics + deep + "\n"), HasSubstr("metrics.jsonl:4"));
   for (const char* file : {"environment.json", "result.json", "clusters.json"})
@@ -167,6 +172,14 @@ TEST_F(RunRecord, NamesTheDamagedFileAndLine) {
   }
   EXPECT_THAT(damage("config.toml", "parts = = 3\n"), HasSubstr("config.toml"));
   EXPECT_EQ(read_run(path)["state"], "finished");
+}
+
+TEST_F(RunRecord, MetricsThatCannotBeReadAreNoEmptyRun) {
+  const fs::path path = train("run");
+  fs::remove(path / "metrics.jsonl");
+  EXPECT_EQ(read_run(path)["curves"]["epoch"].size(), 0u);  // a run before its first epoch has none
+  fs::create_directory(path / "metrics.jsonl");
+  EXPECT_THAT(test::message_of<Error>([&] { read_run(path); }), HasSubstr("metrics.jsonl: is not a regular file"));
 }
 
 TEST_F(RunRecord, RunsOfOneNameAreToldApart) {
