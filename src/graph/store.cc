@@ -330,7 +330,7 @@ void Store::verify_structure() const {
   const auto encoding = features.value("encoding", std::vector<ColumnEncoding>());
   const auto names = features.value("names", std::vector<std::string>());
   if ((!names.empty() && names.size() != columns) || (!encoding.empty() && feature_names(encoding) != names))
-    throw damaged(path_ / "meta.json", "the names of the feature columns do not fit the features");
+    throw damaged_store(path_ / "meta.json", "the names of the feature columns do not fit the features");
   const json& labels = meta_.at("labels");
   const auto classes = labels.at("classes").get<uint64_t>();
   if (classes >= UINT32_MAX) throw damaged_store(path_ / "meta.json", "too many classes");
