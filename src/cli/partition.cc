@@ -28,6 +28,7 @@ struct PartitionCommand {
   uint32_t clusters_per_batch = 1;
   Product product = Product::kMean;
   OptionList options;
+  std::vector<std::string> notes;
 
   void list_options() {
     partition.list_options(options);
@@ -45,7 +46,9 @@ struct PartitionCommand {
 
   void run() {
     apply_common_options(common);
-    note_unused_options(*command, options, [&](const Option& option) { return partition.uses(option.name()); });
+    notes = note_unused_options(*command, options, [&](const Option& option) {
+      return partition.uses(option.name()) ? std::string() : "another partitioner takes it";
+    });
     const uint64_t budget = memory.budget();
     Stages stages(/*apart=*/true);
     stages.begin("open the store");
@@ -127,7 +130,8 @@ struct PartitionCommand {
                            {"store_bytes", opened.bytes_on_disk()},
                            {"quality", quality.to_json()},
                            {"preprocessing_seconds", preprocessing},
-                           {"stages", steps}};
+                           {"stages", steps},
+                           {"notes", notes}};
       fmt::print("{}\n", to_text(report, 2));
       return;
     }

@@ -25,7 +25,7 @@ void ModelOptions::list_options(OptionList& list) {
   list.add_choice("input-normalisation", &input_normalisation, kNormalisations,
                   "N(A) of the first layer's A·X, where it takes that");
   list.add("layer-norm", &layer_norm, "LayerNorm on the hidden layers");
-  list.add("residual", &residual, "add a hidden layer's input to its output (paper eq. 8)");
+  list.add("residual", &residual, "add a hidden layer's input to its output, in layers 2 … L-1 (paper eq. 8)");
   list.add("bias", &bias, "a bias in every layer");
   list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99);
   list.add_choice("dropout-place", &dropout_place, {{"after", DropoutPlace::kAfter}, {"before", DropoutPlace::kBefore}},

@@ -19,7 +19,6 @@ using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::RowRange;
 
-constexpr size_t kBlock = 256;    // rows a task
 constexpr size_t kSlabUnit = 16;  // columns: a cache line
 
 }  // namespace
@@ -38,7 +37,7 @@ namespace {
 uint64_t fixed_memory(const Model& model, uint64_t nodes) {
   uint64_t widest = 0;
   for (uint32_t l = 1; l <= model.num_layers(); ++l) widest = std::max<uint64_t>(widest, model.layer_width(l));
-  return 5 * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
+  return 5 * widest * kInferenceBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
 }
 
 // Columns of the embeddings that are alive at a time.
@@ -86,7 +85,7 @@ template <class Work>
 void Inference::for_each_block(const char* title, Work&& work) const {
   std::optional<Progress> progress;
   if (show_progress_) progress.emplace(title, input_.graph.num_nodes(), "nodes");
-  parallel_blocks(input_.graph.num_nodes(), kBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(input_.graph.num_nodes(), kInferenceBlock, [&](size_t begin, size_t end) {
     throw_if_interrupted();
     work(RowRange{begin, end});
     release_pages({begin, end});
