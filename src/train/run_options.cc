@@ -84,8 +84,12 @@ std::string RunOptions::why_unused(const Option& option, const DataTraits& data)
   }
   if (name == "dense-adam") return only_if(data.sparse, "the features are dense");
   if (name == "normalise-rows") return only_if(!data.identity, "the graph has no features");
-  if (is({"step-epochs", "step-factor"}))
-    return only_if(train.schedule == LearningRateSchedule::kStep, "only --schedule step takes it");
+  const bool steps = train.schedule == LearningRateSchedule::kStep;
+  if (is({"step-epochs", "step-factor"}) && !steps) return "only --schedule step takes it";
+  if (is({"schedule", "step-epochs", "step-factor"}) && steps && train.step_epochs >= train.epochs)
+    return fmt::format("the first step would come after epoch {}", train.step_epochs);
+  if (name == "schedule" && train.schedule == LearningRateSchedule::kCosine)
+    return only_if(train.epochs > 1, "one epoch has the full rate");
   if (is({"patience", "keep", "eval-every", "evaluation", "evaluation-blocks"}) && !data.has_validation)
     return "there are no validation nodes";
   if (name == "evaluation-blocks")

@@ -34,7 +34,8 @@ TEST(Draws, NeighboursDependOnSeedEpochNumberAndLayer) {
   std::vector<std::unique_ptr<LayerSampler>> samplers;
   samplers.push_back(
       std::make_unique<NeighbourSampler>(graph, mean, NeighbourSamplerOptions{.fanouts = {10}, .layers = 3}));
-  samplers.push_back(std::make_unique<ImportanceSampler>(graph, mean, 10, Importance::kSquared));
+  const Normalisation sum{NormalisationKind::kSum, 1};  // with the mean, the hub alone is drawn
+  samplers.push_back(std::make_unique<ImportanceSampler>(graph, sum, 20, Importance::kSquared));
   for (const auto& sampler : samplers) {
     const LayerDraw draw{.seed = 1, .epoch = 2, .index = 3, .layer = 2};
     const std::vector<NodeId> first = drawn(*sampler, draw);

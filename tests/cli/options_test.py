@@ -32,7 +32,7 @@ VALUES = {
     'layer': '1', 'nodes': '{work}/ids.txt', ('generate', 'nodes'): '150', 'output': '{out}/written.csv',
     ('report', 'output'): '{out}/written.html', ('reproduce', 'output'): '{out}/written',
     'scale': '0.5', 'edges': '900', 'features': '{work}/other-features.csv', ('generate', 'features'): '7',
-    'classes': '3', 'graphs': '3', 'split': '40/30/30', 'format': 'edges', 'labels': '{work}/other-labels.csv',
+    'classes': '3', 'graphs': '3', 'split': '40/30/30', 'format': 'ogb', 'labels': '{work}/other-labels.csv',
     'split-file': '{work}/roles.npy', 'name': 'another', 'folder': '{out}/arrived', 'base-url': 'http://127.0.0.1:1/',
     'data': '{work}/nothing',
 }
@@ -49,9 +49,10 @@ ELSEWHERE = {
 
 # A real effect that another value need not have on a graph this small: once in all settings is enough.
 MAY_COINCIDE = {'imbalance', 'objective', 'node-weights', 'partitioner', 'partition-seed', 'draw', 'per-batch', 'patience', 'keep',
-                'importance', 'control-variate', 'transductive', 'dense-adam', 'evaluation', 'evaluation-blocks', 'clip'}
+                'importance', 'control-variate', 'transductive', 'dense-adam', 'evaluation', 'evaluation-blocks', 'clip',
+                'header', 'first-layer'}
 
-TRAIN = ['--hidden', '16', '--parts', '6', '--epochs', '5', '--lr', '0.2', '--batch-nodes', '100']
+TRAIN = ['--hidden', '16', '--parts', '6', '--epochs', '5', '--lr', '0.05', '--batch-nodes', '100']
 SETTINGS = {  # of train: store, options
     'clusters': ('dense', []),
     'one layer': ('dense', ['--layers', '1']),
@@ -63,6 +64,7 @@ SETTINGS = {  # of train: store, options
     'fastgcn': ('dense', ['--method', 'fastgcn']),
     'vrgcn': ('dense', ['--method', 'vrgcn']),
     'vrgcn, one layer': ('dense', ['--method', 'vrgcn', '--layers', '1']),
+    'random clusters': ('dense', ['--partitioner', 'random']),
     'sparse': ('sparse', []),
     'identity': ('identity', []),
     'no validation nodes': ('unvalidated', []),
@@ -151,6 +153,8 @@ class Trial:
         if more and more[0] in kept:  # given twice, CLI11 refuses it
             at = kept.index(more[0])
             del kept[at:at + 2]
+        if '{out}/dense' in kept:
+            shutil.copytree(f'{self.work}/dense', f'{out}/dense')
         arguments = [command] + [word.format(work=self.work, out=out) for word in kept] + more
         done = call(arguments, out)
         what = digest(out, done) if done.returncode == 0 else None
@@ -162,6 +166,7 @@ class Trial:
         if key not in self.bases:
             done, what = self.run(command, base, [], digest)
             assert done.returncode == 0, (command, base, done.stderr)
+            assert what == self.run(command, base, [], digest)[1], (command, base, 'differs from one run to the next')
             self.bases[key] = what
         return self.bases[key]
 
@@ -254,8 +259,8 @@ def make_sparse(work):
 OTHERS = {  # command: [base]
     'import': [['{work}/source/edges.csv', '{out}/store', '--split', '60/20/20', '--features', '{work}/source/features.csv',
                 '--labels', '{work}/source/labels.csv']],
-    'generate': [['{out}/store', '--nodes', '200', '--edges', '800']],
-    'partition': [['{work}/dense', '--parts', '6']],
+    'generate': [['{out}/store', '--nodes', '200', '--edges', '800'], ['{out}/store', '--scale', '0.02']],
+    'partition': [['{out}/dense', '--parts', '6']],
     'info': [['{work}/dense']],
     'evaluate': [['{work}/run'], ['{work}/run', '--evaluation', 'blocks']],
     'predict': [['{work}/run'], ['{work}/run', '--what', 'embeddings']],
@@ -318,7 +323,9 @@ def is_default(command, option, more, base):
             found = re.match(r'\| `--([^ `]+) .*\[([^\[\]]*)\] \|$', line)
             if found:
                 DEFAULTS[current, found.group(1)] = found.group(2)
-    return len(more) == 2 and f'--{option}' not in base and DEFAULTS.get((command, option)) == more[1]
+    if f'--{option}' in base:
+        return len(more) == 2 and base[base.index(f'--{option}') + 1] == more[1]
+    return len(more) == 2 and DEFAULTS.get((command, option)) == more[1]
 
 
 if __name__ == '__main__':

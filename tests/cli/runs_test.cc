@@ -170,6 +170,17 @@ TEST_F(Runs, AnEditedConfigurationIsRefusedByItsValue) {
   EXPECT_EQ(run({"train", "--run", "r", "--resume"}).exit_code, 0);
 }
 
+TEST_F(Runs, WhatWouldTakeMinutesIsRefusedOrSaid) {
+  generate("g");
+  EXPECT_THAT(
+      refused(train("g", "r", {"--evaluation", "blocks", "--evaluation-blocks", "200"})),
+      AllOf(HasSubstr("--evaluation-blocks: 200 blocks of 600 nodes have fewer than 4"), HasSubstr("150 or fewer")));
+  const Outcome outcome = run(train("g", "s", {"--method", "vrgcn", "--fanout", "0", "--batch-nodes", "5"}, 1));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("of 360 nodes: an epoch computes"));
+  EXPECT_THAT(run(train("g", "c", {}, 1)).errors, testing::Not(HasSubstr("an epoch computes")));
+}
+
 TEST_F(Runs, CosineRefusesOtherEpochs) {
   generate("g");
   ASSERT_EQ(run(train("g", "r", {"--schedule", "cosine"})).exit_code, 0);
