@@ -38,12 +38,16 @@ void bind_options(CLI::App& command, OptionList& list) {
   }
 }
 
-void note_unused_options(const CLI::App& command, const OptionList& list,
-                         const std::function<bool(const Option&)>& uses) {
-  std::string text;
-  for (const Option& option : list.all())
-    if (command.count("--" + option.name()) > 0 && !uses(option)) text += " " + option.command_line();
-  if (!text.empty()) log::note("without effect beside the other options:{}", text);
+std::vector<std::string> note_unused_options(const CLI::App& command, const OptionList& list,
+                                             const std::function<std::string(const Option&)>& why_unused) {
+  std::vector<std::string> notes;
+  for (const Option& option : list.all()) {
+    if (command.count("--" + option.name()) == 0) continue;
+    if (const std::string why = why_unused(option); !why.empty())
+      notes.push_back(fmt::format("{} ({})", option.command_line(), why));
+  }
+  if (!notes.empty()) log::write_line(fmt::format("note: no effect: {}", fmt::join(notes, ", ")));
+  return notes;
 }
 
 void apply_common_options(const CommonOptions& options) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/options.h"
 
@@ -23,9 +24,10 @@ struct CommonOptions {
 // Declares every option of the list on the command. Values given on the command line are checked and stored by the list
 // while CLI11 parses, so that a wrong one is one clear message.
 void bind_options(CLI::App& command, OptionList& list);
-// One line that names the options on the command line that nothing uses.
-void note_unused_options(const CLI::App& command, const OptionList& list,
-                         const std::function<bool(const Option&)>& uses);
+// Names the options on the command line that change nothing, in one line on stderr, --quiet or not, and returns the
+// same for the `notes` of --json. why_unused: the reason; empty where an option is used.
+std::vector<std::string> note_unused_options(const CLI::App& command, const OptionList& list,
+                                             const std::function<std::string(const Option&)>& why_unused);
 // Sets threads and the log level; call first in every command.
 void apply_common_options(const CommonOptions& options);
 

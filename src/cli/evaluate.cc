@@ -82,8 +82,9 @@ void print_confusion(const Tally& tally, const Predictor& predictor) {
 
 void EvaluateCommand::run_command() {
   apply_common_options(common);
-  note_unused_options(*command, list, [&](const Option& option) {
-    return option.name() != "evaluation-blocks" || options.kind == EvaluationKind::kBlocks;
+  const std::vector<std::string> notes = note_unused_options(*command, list, [&](const Option& option) {
+    const bool used = option.name() != "evaluation-blocks" || options.kind == EvaluationKind::kBlocks;
+    return used ? std::string() : "--evaluation exact";
   });
   Predictor predictor(run, store, memory);
   const Evaluation evaluation = predictor.evaluate(options);
@@ -96,6 +97,7 @@ void EvaluateCommand::run_command() {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
     for (const auto& [name, tally] : parts)
       result[name] = describe_tally(tally, [&](uint32_t c) { return predictor.class_name(c); });
+    result["notes"] = notes;
     fmt::print("{}\n", to_text(result, 2));
     return;
   }

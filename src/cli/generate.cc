@@ -12,6 +12,7 @@ namespace cgcn {
 namespace {
 
 struct GenerateCommand {
+  CLI::App* command = nullptr;
   CommonOptions common;
   GenerateOptions generate;
   std::string store;
@@ -20,6 +21,9 @@ struct GenerateCommand {
 
   void run() {
     apply_common_options(common);
+    const std::vector<std::string> notes = note_unused_options(*command, options, [&](const Option& option) {
+      return option.name() == "scale" && generate.nodes > 0 ? std::string("--nodes says the size") : std::string();
+    });
     const Timer timer;
     generate_store(store, generate, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
     const double seconds = timer.seconds();
@@ -36,7 +40,8 @@ struct GenerateCommand {
                                   {"content_hash", meta.at("content_hash")},
                                   {"bytes", written.bytes_on_disk()},
                                   {"seconds", seconds},
-                                  {"peak_rss", peak}};
+                                  {"peak_rss", peak},
+                                  {"notes", notes}};
       fmt::print("{}\n", result.dump(2));
       return;
     }
@@ -51,6 +56,7 @@ struct GenerateCommand {
 void add_generate_command(CLI::App& program) {
   auto state = std::make_shared<GenerateCommand>();
   CLI::App* command = program.add_subcommand("generate", "Generate a graph store of a given shape");
+  state->command = command;
   command->add_option("store", state->store, "the graph store to make")->required();
   state->generate.list_options(state->options);
   state->options.begin_group("Output");

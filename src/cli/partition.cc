@@ -52,6 +52,7 @@ struct PartitionCommand {
   uint32_t clusters_per_batch = 1;
   Product product = Product::kMean;
   OptionList options;
+  std::vector<std::string> notes;
 
   void list_options() {
     partition.list_options(options);
@@ -69,7 +70,9 @@ struct PartitionCommand {
 
   void run() {
     apply_common_options(common);
-    note_unused_options(*command, options, [&](const Option& option) { return partition.uses(option.name()); });
+    notes = note_unused_options(*command, options, [&](const Option& option) {
+      return partition.uses(option.name()) ? std::string() : "another partitioner takes it";
+    });
     const uint64_t budget = memory.budget();
     Stages stages(/*apart=*/true);
     stages.begin("open the store");
@@ -152,7 +155,8 @@ struct PartitionCommand {
                            {"store_bytes", opened.bytes_on_disk()},
                            {"quality", quality.to_json()},
                            {"preprocessing_seconds", preprocessing},
-                           {"stages", steps}};
+                           {"stages", steps},
+                           {"notes", notes}};
       fmt::print("{}\n", to_text(report, 2));
       return;
     }

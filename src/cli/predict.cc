@@ -18,18 +18,22 @@
 namespace cgcn {
 namespace {
 
-enum class What { kClasses, kProbabilities, kEmbeddings };
+enum class What { kClasses, kClassAndProbability, kProbabilities, kEmbeddings };
 
 struct PredictCommand {
   CommonOptions common;
   MemoryOptions memory;
   What what = What::kClasses;
   uint32_t layer = 0;
+  bool unlabelled = false;
   std::string run, store, nodes, output;
   OptionList list;
 
   void list_options();
   void run_command();
+
+ private:
+  std::vector<NodeId> chosen_nodes(const Dataset& data) const;
 };
 
 // What was written there before is replaced, but neither a file of a graph store nor what is read here.
@@ -89,26 +93,33 @@ class RowWriter {
 
   std::string csv_header() const {
     if (what_ == What::kClasses) return multi_ ? "id,classes\n" : "id,class\n";
+    if (what_ == What::kClassAndProbability) return multi_ ? "id,classes,probabilities\n" : "id,class,probability\n";
     std::string header = "id";
     for (uint32_t c = 0; c < columns_; ++c)
       header += "," + (what_ == What::kProbabilities ? csv_field(predictor_.class_name(c)) : std::to_string(c));
     return header + "\n";
   }
-  uint32_t values_a_node(bool npy) const { return what_ == What::kClasses && !(npy && multi_) ? 1 : columns_; }
+  uint32_t values_per_node(bool npy) const {
+    if (what_ == What::kClassAndProbability) return 2;
+    return what_ == What::kClasses && !(npy && multi_) ? 1 : columns_;
+  }
   std::string csv_row(NodeId v, std::span<float> row) const {
     std::string text = csv_field(predictor_.data().ids.text(v));
-    if (what_ != What::kClasses) {
+    if (what_ == What::kProbabilities || what_ == What::kEmbeddings) {
       if (what_ == What::kProbabilities) to_probabilities(row, multi_);
       for (const float x : row) text += fmt::format(",{}", x);
-    } else if (!multi_) {
-      text += "," + csv_field(predictor_.class_name(largest_class(row)));
-    } else {
-      std::string names;
-      for (uint32_t c = 0; c < columns_; ++c)
-        if (row[c] > 0) names += (names.empty() ? "" : ";") + predictor_.class_name(c);
-      text += "," + csv_field(names);
+      return text + "\n";
     }
-    return text + "\n";
+    const std::vector<uint32_t> classes = classes_of(row);
+    std::string names, probabilities;
+    if (what_ == What::kClassAndProbability) to_probabilities(row, multi_);
+    for (const uint32_t c : classes) {
+      const char* separator = names.empty() ? "" : ";";
+      names += separator + predictor_.class_name(c);
+      probabilities += fmt::format("{}{}", separator, row[c]);
+    }
+    text += "," + csv_field(names);
+    return text + (what_ == What::kClassAndProbability ? "," + probabilities : "") + "\n";
   }
 
   std::string npy_header(uint64_t rows) const {
@@ -131,43 +142,77 @@ class RowWriter {
   }
 
  private:
+  // The one with the largest logit; or all whose logit is above 0.
+  std::vector<uint32_t> classes_of(std::span<const float> logits) const {
+    if (!multi_) return {largest_class(logits)};
+    std::vector<uint32_t> classes;
+    for (uint32_t c = 0; c < columns_; ++c)
+      if (logits[c] > 0) classes.push_back(c);
+    return classes;
+  }
+
   What what_;
   const Predictor& predictor_;
   uint32_t columns_;
   bool multi_;
 };
 
-// Calls use(node, row) for the nodes in their order; all of them where the list is empty.
+// Rows to be written: of all nodes, of which some are wanted, or of the wanted ones alone.
+struct Rows {
+  SlabMatrix values;
+  std::vector<NodeId> nodes;  // in their order; empty: all
+  bool packed = false;        // row i is that of nodes[i]
+
+  size_t count() const { return nodes.empty() ? values.rows() : nodes.size(); }
+};
+
 template <class Use>
-void for_each_row(const SlabMatrix& values, const std::vector<NodeId>& nodes, Use&& use) {
+void for_each_row(const Rows& rows, Use&& use) {
   constexpr size_t kRows = 4096;
-  const size_t count = nodes.empty() ? values.rows() : nodes.size();
-  std::vector<float> scratch((nodes.empty() ? kRows : 1) * values.columns()), row(values.columns());
-  const auto hand_over = [&](NodeId v, const float* from) {
-    std::copy_n(from, values.columns(), row.begin());
-    use(v, std::span<float>(row));
-  };
-  for (size_t i = 0; i < count; i += nodes.empty() ? kRows : 1) {
-    if (!nodes.empty()) {
-      hand_over(nodes[i], values.read_rows({nodes[i], nodes[i] + size_t{1}}, scratch.data()).data);
-      continue;
+  const SlabMatrix& values = rows.values;
+  const bool in_order = rows.nodes.empty() || rows.packed;
+  std::vector<float> scratch((in_order ? kRows : 1) * values.columns()), row(values.columns());
+  for (size_t i = 0; i < rows.count();) {
+    const size_t first = in_order ? i : rows.nodes[i], last = in_order ? std::min(rows.count(), i + kRows) : first + 1;
+    const kernels::ConstMatrix part = values.read_rows({first, last}, scratch.data());
+    for (size_t r = 0; r < part.rows; ++r, ++i) {
+      std::copy_n(part.row(r), values.columns(), row.begin());
+      use(rows.nodes.empty() ? static_cast<NodeId>(i) : rows.nodes[i], std::span<float>(row));
     }
-    const kernels::ConstMatrix rows = values.read_rows({i, std::min(count, i + kRows)}, scratch.data());
-    for (size_t r = 0; r < rows.rows; ++r) hand_over(static_cast<NodeId>(i + r), rows.row(r));
   }
 }
 
 void PredictCommand::list_options() {
   list.begin_group("Prediction");
-  list.add_choice(
-      "what", &what,
-      {{"classes", What::kClasses}, {"probabilities", What::kProbabilities}, {"embeddings", What::kEmbeddings}},
-      "a class for each node, the probability of every class, or a layer's output");
+  list.add_choice("what", &what,
+                  {{"classes", What::kClasses},
+                   {"class+probability", What::kClassAndProbability},
+                   {"probabilities", What::kProbabilities},
+                   {"embeddings", What::kEmbeddings}},
+                  "a class for each node, with its probability, the probability of every class, or a layer's output");
   list.add("layer", &layer, "with --what embeddings: which layer, from 1; 0: the last hidden one").range(0, 64);
-  list.add("nodes", &nodes, "only the nodes whose ids this file lists, one a line, in its order").value("FILE");
-  list.add("output", &output, "where to write: .npy or .csv; CSV to the terminal where not given").value("FILE");
+  list.add("nodes", &nodes, "only the nodes whose ids this file lists, one per line, in its order").value("FILE");
+  list.add("unlabelled", &unlabelled, "only the nodes without a label");
+  list.add("output", &output, "where to write: .npy or .csv; default: CSV to the terminal").value("FILE");
   memory.list_options(list);
   common.list_options(list);
+}
+
+// Empty: all.
+std::vector<NodeId> PredictCommand::chosen_nodes(const Dataset& data) const {
+  std::vector<NodeId> chosen = nodes.empty() ? std::vector<NodeId>() : read_nodes(nodes, data);
+  if (!unlabelled || !data.labels.present()) return chosen;
+  if (nodes.empty())
+    for (NodeId v = 0; v < data.num_nodes(); ++v) chosen.push_back(v);
+  std::erase_if(chosen, [&](NodeId v) {
+    if (!data.labels.multi_label()) return data.labels.class_of(v) >= 0;
+    const std::span<const uint8_t> bits = data.labels.bit_row(v);
+    return std::any_of(bits.begin(), bits.end(), [](uint8_t byte) { return byte != 0; });
+  });
+  if (chosen.empty())
+    throw Error(nodes.empty() ? "every node has a label" : fmt::format("every node that {} lists has a label", nodes),
+                "--unlabelled", "leave it out");
+  return chosen;
 }
 
 void PredictCommand::run_command() {
@@ -178,31 +223,36 @@ void PredictCommand::run_command() {
   if (!output.empty()) require_replaceable_output(output, nodes);
   if (common.json && output.empty())
     throw Error("tells of a written file, and there is none", "--json", "--output FILE");
+  if (what == What::kClassAndProbability && suffix == ".npy")
+    throw Error("a class and its probability do not fit into one array", "--output", "a .csv file");
   if (layer > 0 && what != What::kEmbeddings) throw Error("goes with --what embeddings only", "--layer");
   Predictor predictor(run, store, memory);
   const uint32_t layers = predictor.num_layers();
   if (layer > layers) throw Error(fmt::format("the model has {} layers", layers), "--layer");
-  const std::vector<NodeId> chosen = nodes.empty() ? std::vector<NodeId>() : read_nodes(nodes, predictor.data());
+  Rows rows;
+  rows.nodes = chosen_nodes(predictor.data());
   const uint32_t wanted = what != What::kEmbeddings ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
-  const SlabMatrix values = predictor.embeddings(wanted);
-  const RowWriter rows(what, predictor, static_cast<uint32_t>(values.columns()));
+  std::optional<SlabMatrix> packed;
+  if (!rows.nodes.empty()) packed = predictor.embeddings_of(rows.nodes, wanted);
+  rows.packed = packed.has_value();
+  rows.values = packed ? *std::move(packed) : predictor.embeddings(wanted);
+  const RowWriter writer(what, predictor, static_cast<uint32_t>(rows.values.columns()));
   if (output.empty()) {
-    print_or_stop(rows.csv_header());
-    for_each_row(values, chosen, [&](NodeId v, std::span<float> row) { print_or_stop(rows.csv_row(v, row)); });
+    print_or_stop(writer.csv_header());
+    for_each_row(rows, [&](NodeId v, std::span<float> row) { print_or_stop(writer.csv_row(v, row)); });
     return;
   }
+  const bool npy = suffix == ".npy";
   OutputFile file = OutputFile::staged(output);
-  const uint64_t count = chosen.empty() ? values.rows() : chosen.size();
-  file.write(suffix == ".npy" ? rows.npy_header(count) : rows.csv_header());
-  for_each_row(values, chosen, [&](NodeId v, std::span<float> row) {
-    file.write(suffix == ".npy" ? rows.npy_row(row) : rows.csv_row(v, row));
-  });
+  file.write(npy ? writer.npy_header(rows.count()) : writer.csv_header());
+  for_each_row(rows,
+               [&](NodeId v, std::span<float> row) { file.write(npy ? writer.npy_row(row) : writer.csv_row(v, row)); });
   file.commit();
   if (common.json)
     fmt::print("{}\n",
-               to_text({{"output", output}, {"nodes", count}, {"columns", rows.values_a_node(suffix == ".npy")}}));
+               to_text({{"output", output}, {"nodes", rows.count()}, {"columns", writer.values_per_node(npy)}}));
   else
-    log::note("{}: {} nodes", output, format_count(count));
+    log::note("{}: {} nodes", output, format_count(rows.count()));
 }
 
 }  // namespace

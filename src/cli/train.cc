@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <future>
 
 #include "cli/command.h"
 #include "common/error.h"
@@ -35,7 +36,7 @@ struct TrainCommand {
   void settle_options();
   void settle_resumed_options();
   void show_settings();
-  TrainingSummary train(Trainer& trainer);
+  TrainingSummary train(Trainer& trainer, LiveServer* server);
   void report(const TrainingSummary& summary, const Dataset& data) const;
 
   bool has_report = false;
@@ -63,7 +64,7 @@ void TrainCommand::settle_options() {
   for (const auto& [name, value] : given) list.set(name, value, "");
 }
 
-// The run's own configuration; only what does not change what was learnt so far may be given anew.
+// The run's own configuration; only what does not change what was learnt so far may be given again.
 void TrainCommand::settle_resumed_options() {
   if (run.empty()) throw Error("which run is to go on?", "--resume", "--run DIR");
   if (!recipe.empty() || !config.empty())
@@ -74,11 +75,10 @@ void TrainCommand::settle_resumed_options() {
   read_toml(fs::path(run) / "config.toml", list);
   for (const auto& [name, value] : given) {
     const Option& option = *list.find(name);
-    const bool free = option.group() == "Evaluation" || option.group() == "Memory" || name == "epochs" ||
-                      name == "patience" || name == "keep" || name == "checkpoint-seconds";
-    if (!free && option.text() != value)
-      throw Error(fmt::format("was {} and cannot change while a run goes on", option.text()), "--" + name,
-                  "leave it out, or train anew with another --run");
+    if (!options.may_change(option) && option.text() != value)
+      throw Error(fmt::format("was {} and cannot change when a run is resumed{}", option.text(),
+                              name == "epochs" ? ": the cosine schedule depends on it" : ""),
+                  "--" + name, "leave it out, or train again with another --run");
     list.set(name, value, "");
   }
   if (!store.empty()) return;
@@ -131,31 +131,36 @@ void TrainCommand::report(const TrainingSummary& summary, const Dataset& data) c
 }
 
 // Writes the report however training ends. A report that cannot be written takes nothing from the run.
-TrainingSummary TrainCommand::train(Trainer& trainer) {
-  const fs::path run = trainer.directory().path();
+TrainingSummary TrainCommand::train(Trainer& trainer, LiveServer* server) {
+  const fs::path folder = trainer.directory().path();
   const auto write_report = [&] {
     try {
-      nlohmann::json data = read_runs({run});
+      nlohmann::json data = read_runs({folder});
       nlohmann::json& state = data["runs"][0]["state"];
       if (state == "running") state = "stopped";  // it is this process that has the run, and it is about to end
-      write_file_atomically(report_file(run), make_page(data, /*live=*/false));
+      write_file_atomically(report_file(folder), make_page(data, /*live=*/false));
       has_report = true;
     } catch (const std::exception& problem) {
       log::warn("there is no report: {}", problem.what());
     }
   };
-  const LiveServer::Content shown = {[&] { return make_page(read_runs({run}), /*live=*/true); },
-                                     [&] { return to_text(read_runs({run})); }};
-  std::optional<LiveServer> server;
-  if (live) server.emplace(shown, live_port);
-  if (live) log::write_line("live at " + server->address());
   try {
+    const ClusterLayout& layout = trainer.layout();
+    if (options.method.uses_clusters())
+      record_clusters(folder, layout, options.train.clusters_per_batch(layout.num_clusters()), options.train.seed);
+    if (server != nullptr) log::write_line("live at " + server->address());
     const TrainingSummary summary = trainer.run();
     write_report();
-    if (live) server->finish();
+    if (server != nullptr) server->finish();
     return summary;
-  } catch (...) {  // stopped, diverged, or a full disk
+  } catch (const Interrupted&) {
     write_report();
+    throw;
+  } catch (...) {  // diverged, or a full disk
+    if (!resume && trainer.state().step == 0)
+      trainer.directory().discard();  // nothing was learnt: the next try finds the place free
+    else
+      write_report();
     throw;
   }
 }
@@ -167,24 +172,42 @@ void TrainCommand::run_command() {
   else
     settle_options();
   if (store.empty()) throw Error("which graph?", "STORE", "clustergcn train STORE");
+  // The port first: one that is taken is said before any work is done. There is nothing to show until the run is there.
+  std::promise<fs::path> begun;
+  const std::shared_future<fs::path> folder = begun.get_future();
+  const auto shown_run = [folder] {
+    if (folder.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+      throw Error("the run has not begun yet", "", "reload the page in a moment");
+    return read_runs({folder.get()});
+  };
+  std::optional<LiveServer> server;
+  if (live)
+    server.emplace(LiveServer::Content{[&] { return make_page(shown_run(), /*live=*/true); },
+                                       [&] { return to_text(shown_run()); }},
+                   live_port);
   const Store opened(store);
   const Dataset data = opened.dataset();
   RunDirectory directory = resume ? RunDirectory::reopen(run) : RunDirectory::create(run, data.name);
   show_settings();
-  note_unused_options(*command, list, [&](const Option& option) { return options.uses(option); });
+  const DataTraits traits{.sparse = !data.features.is_dense(),
+                          .identity = data.features.kind() == FeatureMatrix::Kind::kIdentity,
+                          .has_validation = data.split_sizes()[1] > 0};
+  const std::vector<std::string> notes =
+      note_unused_options(*command, list, [&](const Option& option) { return options.why_unused(option, traits); });
   Trainer trainer(opened, options, std::move(directory));
   const ClusterLayout& layout = trainer.layout();
   if (layout.data.num_nodes() < data.num_nodes())
     log::note("training sees {}", describe_training_share(layout.data.num_nodes(), data.num_nodes(),
                                                           layout.data.graph.num_edges(), data.graph.num_edges()));
-  if (options.method.uses_clusters())
-    record_clusters(trainer.directory().path(), layout, options.train.clusters_per_batch(layout.num_clusters()),
-                    options.train.seed);
-  const TrainingSummary summary = train(trainer);
-  if (common.json)
-    fmt::print("{}\n", to_text(describe_result(summary, data), 2));
-  else
+  begun.set_value(trainer.directory().path());
+  const TrainingSummary summary = train(trainer, server ? &*server : nullptr);
+  if (common.json) {
+    nlohmann::json result = describe_result(summary, data);
+    result["notes"] = notes;
+    fmt::print("{}\n", to_text(result, 2));
+  } else {
     report(summary, data);
+  }
 }
 
 std::string recipe_names() {

@@ -1,12 +1,14 @@
 #include "common/threads.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "common/tbb_arenas.h"
+#include "common/timer.h"
 
 namespace cgcn {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 std::atomic<int> process_threads{0};
 thread_local int scope_threads = 0;  // 0: as the process
 thread_local bool inside_loop = false;
+const float kWorthSharing = std::getenv("X_SHARE") ? std::atof(std::getenv("X_SHARE")) * 1e-6f : 20e-6f;
 
 // How blocks are handed to other threads and back is hidden inside oneTBB from ThreadSanitizer; these tell it.
 #ifdef __SANITIZE_THREAD__
@@ -103,11 +106,18 @@ ThreadCountScope::ThreadCountScope(int threads)
 
 ThreadCountScope::~ThreadCountScope() { scope_threads = before_; }
 
-void detail::run_blocks(size_t count, BlockOrder order, BlockFunction function, const void* work) {
+void detail::run_blocks(size_t count, BlockOrder order, BlockFunction function, const void* work, BlockCost& cost) {
   const int threads = thread_count();
   const size_t helpers = std::min(count, static_cast<size_t>(threads));
   Loop loop(count, order, helpers, function, work);
   if (helpers <= 1 || inside_loop) {
+    loop.run_alone();
+    return loop.rethrow();
+  }
+  const float known = cost.seconds.load(std::memory_order_relaxed);
+  const bool alone = known > 0 && known * static_cast<float>(count) < kWorthSharing;
+  const Timer timer;
+  if (alone) {
     loop.run_alone();
   } else {
     hand_over(&loop);
@@ -121,6 +131,9 @@ void detail::run_blocks(size_t count, BlockOrder order, BlockFunction function, 
         &loop);
     take_over(&loop);
   }
+  const auto taken = static_cast<float>(timer.seconds()) * static_cast<float>(alone ? 1 : helpers);
+  const float now = taken / static_cast<float>(count);
+  cost.seconds.store(known == 0 ? now : known + (now - known) / 8, std::memory_order_relaxed);
   loop.rethrow();
 }
 

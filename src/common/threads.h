@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <type_traits>
 
@@ -38,16 +39,26 @@ enum class BlockOrder {
 };
 
 namespace detail {
+
+// What a block of one loop in the source has cost of late. A loop that is too short to be worth the handing over runs
+// on the thread that meets it; which blocks there are does not depend on that.
+struct BlockCost {
+  std::atomic<float> seconds{0};
+};
+
 using BlockFunction = void (*)(const void* work, size_t block);
-void run_blocks(size_t count, BlockOrder order, BlockFunction function, const void* work);
+void run_blocks(size_t count, BlockOrder order, BlockFunction function, const void* work, BlockCost& cost);
+
 }  // namespace detail
 
 // Calls work(i) for i in [0, count), in any order on any thread. An exception thrown by one of them is rethrown here
 // after the others have finished. A loop inside of a loop runs on the thread that meets it.
 template <class Work>
 void parallel_for_each_block(size_t count, BlockOrder order, const Work& work) {
+  static detail::BlockCost cost;  // one for each loop in the source: its Work is a type of its own
   detail::run_blocks(
-      count, order, [](const void* context, size_t block) { (*static_cast<const Work*>(context))(block); }, &work);
+      count, order, [](const void* context, size_t block) { (*static_cast<const Work*>(context))(block); }, &work,
+      cost);
 }
 
 // Calls work(begin, end) for consecutive blocks of [0, n).

@@ -30,7 +30,7 @@ void ModelOptions::list_options(OptionList& list) {
   list.add_choice(
       "norm-place", &norm_place, {{"after", NormPlace::kAfter}, {"before", NormPlace::kBefore}},
       "LayerNorm and ReLU after each hidden convolution, or before each one but the first; differs with --residual");
-  list.add("residual", &residual, "add a hidden layer's input to its output (paper eq. 8)");
+  list.add("residual", &residual, "add a hidden layer's input to its output, in layers 2 … L-1 (paper eq. 8)");
   list.add("bias", &bias, "a bias in every layer");
   list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99);
   list.add_choice("dropout-place", &dropout_place, {{"after", DropoutPlace::kAfter}, {"before", DropoutPlace::kBefore}},

@@ -14,6 +14,7 @@
 #include "common/threads.h"
 #include "graph/normalised_rows.h"
 #include "kernels/spmm.h"
+#include "partition/kept_product.h"
 #include "partition/partition.h"
 
 namespace cgcn {
@@ -319,9 +320,13 @@ FeatureMatrix write_product(StoreWriter& writer, const fs::path& path, bool kept
 
 enum class Unwritable { kRefuse, kElsewhere };
 
+nlohmann::json product_key(const Dataset& data, const Normalisation& normalisation) {
+  return {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+}
+
 FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, const Normalisation& normalisation,
                              uint64_t memory, bool rows_normalised, Unwritable unwritable) {
-  nlohmann::json key = {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
+  nlohmann::json key = product_key(data, normalisation);
   if (rows_normalised) {
     path += "-rows";
     key["rows"] = "normalised";
@@ -346,6 +351,11 @@ FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisati
                                   bool rows_normalised) {
   return ensure_product(aggregated_path(layout, normalisation), *layout.files, layout.data, normalisation, memory,
                         rows_normalised, Unwritable::kRefuse);
+}
+
+std::optional<FeatureMatrix> kept_aggregated_features(const Store& store, const Normalisation& normalisation) {
+  const Dataset data = store.dataset();
+  return find_product(store_product(store, normalisation), product_key(data, normalisation), data.features);
 }
 
 uint64_t aggregation_memory(const Dataset& data) {

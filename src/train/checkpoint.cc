@@ -2,6 +2,8 @@
 
 #include "common/error.h"
 #include "common/json.h"
+#include "common/log.h"
+#include "kernels/adam_step.h"
 #include "train/safetensors.h"
 
 namespace cgcn {
@@ -10,7 +12,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelShape, input_columns, sparse_input, num_
 
 namespace {
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
+constexpr int kWithoutChecksums = 3;  // the last such version; still read
 constexpr const char* kMetadataKey = "clustergcn";
 
 std::vector<uint64_t> shape_of(const Parameter& parameter) {
@@ -30,6 +33,30 @@ void check_shape(const SafetensorsFile& file, const std::string& name, const Par
     throw Error(fmt::format("'{}' has the shape {} where {} is expected", name, fmt::join(file.shape(name), " × "),
                             fmt::join(shape_of(parameter), " × ")),
                 file.path().string());
+}
+
+void copy_finite(const SafetensorsFile& file, const std::string& name, std::span<float> out) {
+  file.copy<float>(name, out);
+  if (!kernels::all_finite(out.size(), out.data()))
+    throw Error(fmt::format("'{}' has a value that is not a number, or infinite", name), file.path().string(),
+                "take another checkpoint of the run, or train again with another --run");
+}
+
+// A file of ours always has them; one that another program wrote anew has none.
+void look_for_checksums(const SafetensorsFile& file, bool required) {
+  if (file.has_checksums()) return;
+  if (required)
+    throw Error("has no checksums: the file is damaged, or another program wrote it", file.path().string(),
+                "restore it from a copy, or train again with another --run");
+  log::note("{}: has no checksums, so damage to it cannot be seen", file.path().string());
+}
+
+// What version 3 called its fields.
+nlohmann::json state_of(const nlohmann::json& description, int version) {
+  const nlohmann::json& written = description.at("state");
+  nlohmann::json state = written;
+  if (version == kWithoutChecksums) state.update({{"standing", written}, {"regular", written}});
+  return state;
 }
 
 }  // namespace
@@ -58,15 +85,18 @@ SavedModel load_model(const fs::path& file) {
   SavedModel saved;
   try {
     const nlohmann::json description = nlohmann::json::parse(tensors.metadata(kMetadataKey));
-    if (const int version = description.at("version"); version != kVersion)
+    const int version = description.at("version");
+    if (version != kVersion && version != kWithoutChecksums)
       throw Error(fmt::format("is of version {}, this program reads version {}", version, kVersion), file.string(),
-                  "train anew, with another --run, or use the program that wrote it");
+                  "train again with another --run, or use the program that wrote it");
+    saved.has_checksums = version != kWithoutChecksums;
+    look_for_checksums(tensors, saved.has_checksums);
     OptionList list;
     saved.options.list_options(list);
     list.from_json(description.at("options"), file.string());
     saved.shape = description.at("shape").get<ModelShape>();
     saved.trained_on = description.at("trained_on").get<TrainedOn>();
-    saved.state = description.at("state").get<TrainingState>();
+    saved.state = state_of(description, version).get<TrainingState>();
     saved.optimiser_file = description.at("optimiser").get<std::string>();
   } catch (const nlohmann::json::exception& problem) {
     throw Error(fmt::format("its description is damaged: {}", problem.what()), file.string());
@@ -75,16 +105,19 @@ SavedModel load_model(const fs::path& file) {
     const auto mean = tensors.values<float>("input.mean"), scale = tensors.values<float>("input.scale");
     if (mean.size() != saved.shape.input_columns || scale.size() != mean.size())
       throw Error("the scaling of its input has another width than its features", file.string());
-    saved.scaling.mean = {mean.begin(), mean.end()};
-    saved.scaling.scale = {scale.begin(), scale.end()};
+    saved.scaling.mean.resize(mean.size());
+    saved.scaling.scale.resize(scale.size());
+    copy_finite(tensors, "input.mean", saved.scaling.mean);
+    copy_finite(tensors, "input.scale", saved.scaling.scale);
   }
   saved.scaling.rows = saved.options.train.normalise_rows;
   // Nothing is allocated at the description's word: the file has a tensor for every weight.
   const Model planned = Model::planned(saved.options.model, saved.shape);
   for (const Parameter& parameter : planned.parameters()) check_shape(tensors, parameter.name, parameter);
   saved.model.emplace(saved.options.model, saved.shape, saved.options.train.seed);
-  for (const Parameter& parameter : saved.model->parameters())
-    tensors.copy<float>(parameter.name, part_of(saved.model->values(), parameter));
+  for (const Parameter& parameter : saved.model->parameters()) {
+    copy_finite(tensors, parameter.name, part_of(saved.model->values(), parameter));
+  }
   return saved;
 }
 
@@ -100,20 +133,26 @@ void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimis
   writer.write(file);
 }
 
-void load_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, EmbeddingHistory* history) {
-  const SafetensorsFile tensors(file);
+void load_optimiser(const fs::path& run, const SavedModel& saved, const Model& model, Optimiser& optimiser,
+                    EmbeddingHistory* history) {
+  const SafetensorsFile tensors(run / saved.optimiser_file);
+  look_for_checksums(tensors, saved.has_checksums);
   uint64_t steps = 0;
   tensors.copy<uint64_t>("steps", {&steps, 1});
+  if (steps != saved.state.step)
+    throw Error(fmt::format("is of step {}, and the checkpoint that names it is of step {}", steps, saved.state.step),
+                tensors.path().string(), "restore both from a copy, or train again with another --run");
   optimiser.set_steps(steps);
   for (const Parameter& parameter : model.parameters())
     for (const Optimiser::State& state : optimiser.state())
-      tensors.copy<float>(parameter.name + "." + state.name, part_of(state.values, parameter));
+      copy_finite(tensors, parameter.name + "." + state.name, part_of(state.values, parameter));
   for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
-    tensors.copy<float>(history_name(l), history->values(l));
+    copy_finite(tensors, history_name(l), history->values(l));
 }
 
 fs::path last_checkpoint(const fs::path& run) { return run / "last.safetensors"; }
 fs::path best_checkpoint(const fs::path& run) { return run / "best.safetensors"; }
+fs::path regular_best_checkpoint(const fs::path& run) { return run / "best-regular.safetensors"; }
 
 fs::path kept_checkpoint(const fs::path& run) {
   std::error_code problem;

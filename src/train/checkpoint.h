@@ -6,8 +6,11 @@
 //                                one; named in last.safetensors
 //   best.safetensors             the weights that did best on validation, the same way
 //
-// The optimiser's state is written first, under a name of their own; last.safetensors, which names it, is then renamed
-// into place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
+// Every array and every metadata text has a checksum (safetensors.h), and weights and moments are finite: a file that
+// is damaged, or that was edited, is refused when it is read.
+//
+// The optimiser's state is written first, under a name of its own; last.safetensors, which names it, is then renamed into
+// place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -39,6 +42,14 @@ struct Work {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Work, embeddings, links, sources, preparing_seconds)
 
+// The best validation so far.
+struct Standing {
+  double best_score = -1, best_loss = 0;
+  uint32_t best_epoch = 0;  // counted from 1; 0: none yet
+  uint32_t since_best = 0;  // validations since then
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Standing, best_score, best_loss, best_epoch, since_best)
+
 // Where training stands. Written and read as JSON, whose numbers keep every bit.
 struct TrainingState {
   uint32_t epoch = 0, batch = 0;  // the next step; batch is the number of batches where the epoch's end is still to do
@@ -49,14 +60,13 @@ struct TrainingState {
   double epoch_waited = 0;                             // of epoch_seconds: for batches
   std::vector<std::pair<std::string, double>> stages;  // seconds of what is not an epoch, of all sessions
   uint64_t training_peak = 0;                          // bytes resident before the first evaluation, at most
-  double best_score = -1, best_loss = 0;
-  uint32_t best_epoch = 0;  // counted from 1; 0: none yet
-  uint32_t since_best = 0;  // validations since then
-  Work epoch_work, work;    // of this epoch so far, and of those that are done
+  Standing standing;
+  Standing regular;       // the same without a validation that only the last epoch had: what a longer run goes on from
+  Work epoch_work, work;  // of this epoch so far, and of those that are done
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, labelled, epoch_seconds, epoch_waited,
-                                   stages, training_peak, train_seconds, total_seconds, best_score, best_loss,
-                                   best_epoch, since_best, epoch_work, work)
+                                   stages, training_peak, train_seconds, total_seconds, standing, regular, epoch_work,
+                                   work)
 
 // What a model was trained on.
 struct TrainedOn {
@@ -78,6 +88,7 @@ struct SavedModel {
   ColumnScaling scaling;
   std::optional<Model> model;
   std::string optimiser_file;  // beside it; empty in best.safetensors
+  bool has_checksums = true;   // false: of another program, or of an earlier version
 };
 
 // values: as Model::values() lies; the model itself gives names and shapes.
@@ -88,10 +99,14 @@ SavedModel load_model(const fs::path& file);
 
 // With the history of embeddings where the method keeps one; null: none.
 void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, const EmbeddingHistory* history);
-void load_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, EmbeddingHistory* history);
+// Of the run's checkpoint `saved`: Error where the file is of another step.
+void load_optimiser(const fs::path& run, const SavedModel& saved, const Model& model, Optimiser& optimiser,
+                    EmbeddingHistory* history);
 
 fs::path last_checkpoint(const fs::path& run);
 fs::path best_checkpoint(const fs::path& run);
+// What was best before the last epoch was validated out of turn and did better; a longer run takes it back.
+fs::path regular_best_checkpoint(const fs::path& run);
 // The model that a run offers: the best where there is one, else the last. A file may be named as well.
 fs::path kept_checkpoint(const fs::path& run);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "batch/batch_queue.h"
+#include "common/error.h"
 #include "common/interrupt.h"
 #include "common/memory_budget.h"
 #include "common/progress.h"
@@ -15,7 +16,14 @@ namespace {
 constexpr size_t kRows = size_t{1} << 16;  // scored at a time
 constexpr uint32_t kBlocksAhead = 2;       // prepared while one is in use
 
+constexpr uint64_t kLeastInBlock = 4;  // nodes, on average: of fewer no link is left, and METIS takes minutes
+
 PartitionOptions whole_graph_in(uint32_t blocks, const Store& store, uint64_t budget) {
+  const uint64_t nodes = store.dataset().num_nodes(), most = std::max<uint64_t>(1, nodes / kLeastInBlock);
+  if (blocks > most)
+    throw Error(
+        fmt::format("{} blocks of {} nodes have fewer than {} nodes each", blocks, format_count(nodes), kLeastInBlock),
+        "--evaluation-blocks", fmt::format("{} or fewer", most));
   PartitionOptions options;
   options.parts = blocks;
   options.transductive = true;

@@ -19,7 +19,6 @@ using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::RowRange;
 
-constexpr size_t kBlock = 256;    // rows a task
 constexpr size_t kSlabUnit = 16;  // columns: a cache line
 
 }  // namespace
@@ -40,7 +39,7 @@ uint64_t fixed_memory(const Model& model, uint64_t nodes) {
   const uint64_t matrices = model.options().norm_place == NormPlace::kBefore ? 6 : 5;
   uint64_t widest = 0;
   for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
-  return matrices * widest * kBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
+  return matrices * widest * kInferenceBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
 }
 
 // Columns of the embeddings that are alive at a time.
@@ -90,7 +89,7 @@ template <class Work>
 void Inference::for_each_block(const char* title, Work&& work) const {
   std::optional<Progress> progress;
   if (show_progress_) progress.emplace(title, input_.graph.num_nodes(), "nodes");
-  parallel_blocks(input_.graph.num_nodes(), kBlock, [&](size_t begin, size_t end) {
+  parallel_blocks(input_.graph.num_nodes(), kInferenceBlock, [&](size_t begin, size_t end) {
     throw_if_interrupted();
     work(RowRange{begin, end});
     release_pages({begin, end});

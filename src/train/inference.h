@@ -15,6 +15,8 @@
 
 namespace cgcn {
 
+inline constexpr size_t kInferenceBlock = 256;  // rows that are multiplied together
+
 struct InferenceInput {
   const CsrGraph& graph;
   const FeatureMatrix& x;

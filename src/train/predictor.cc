@@ -7,6 +7,9 @@
 #include "common/error.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/progress.h"
+#include "partition/kept_product.h"
+#include "train/neighbourhood.h"
 
 namespace cgcn {
 namespace {
@@ -127,10 +130,20 @@ std::string Predictor::class_name(uint32_t label) const {
 }
 
 const PreparedFeatures& Predictor::features() {
-  if (!features_)
-    features_ =
-        prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
+  if (features_) return *features_;
+  require_memory();
+  features_ =
+      prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
   return *features_;
+}
+
+// For A·X, if it has to be computed, and for the inference: refused before either begins.
+void Predictor::require_memory() const {
+  const uint64_t inference = least_evaluation_memory(*saved_.model, data_);
+  const uint64_t copies = saved_.scaling.copied_bytes(data_.features, true);
+  const uint64_t least = copies + std::max(inference, least_aggregation_memory(data_));
+  if (memory_for_inference() < least)
+    refuse_memory_left(least, fmt::format("an inference on {} nodes", format_count(data_.num_nodes())));
 }
 
 Evaluation Predictor::evaluate(const EvaluationOptions& options) {
@@ -164,6 +177,16 @@ SlabMatrix Predictor::embeddings(uint32_t layer) {
   return Inference(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, memory > beside ? memory - beside : 0,
                    true)
       .run(layer);
+}
+
+std::optional<SlabMatrix> Predictor::embeddings_of(std::span<const NodeId> nodes, uint32_t layer) {
+  const Normalisation first = saved_.options.first_normalisation();
+  std::optional<FeatureMatrix> aggregated;
+  if (saved_.scaling.empty() && saved_.scaling.columns.empty() && !saved_.scaling.rows)
+    aggregated = kept_aggregated_features(store_, first);
+  NeighbourhoodInference inference(*saved_.model, data_, first, saved_.scaling, std::move(aggregated));
+  if (!inference.possible() || !inference.plan(nodes, layer, memory_for_inference())) return std::nullopt;
+  return inference.run();
 }
 
 void to_probabilities(std::span<float> logits, bool multi_label) {

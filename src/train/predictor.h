@@ -25,10 +25,13 @@ class Predictor {
   Evaluation evaluate(const EvaluationOptions& options);
   // H_layer of all nodes, in the order of the store; the last layer's are the logits.
   SlabMatrix embeddings(uint32_t layer);
+  // Row i is that of nodes[i], bit for bit as of all nodes. Nothing where it is cheaper to compute all of them.
+  std::optional<SlabMatrix> embeddings_of(std::span<const NodeId> nodes, uint32_t layer);
 
  private:
   const PreparedFeatures& features();
   uint64_t memory_for_inference() const;
+  void require_memory() const;
 
   uint64_t memory_;  // for the whole process
   SavedModel saved_;

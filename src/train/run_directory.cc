@@ -155,6 +155,14 @@ RunDirectory::~RunDirectory() {
   ::close(lock_);
 }
 
+void RunDirectory::discard() const {
+  std::error_code ignored;
+  std::vector<fs::path> made = {config_file(), environment_file(), metrics_file(), result_file(), clusters_file()};
+  for (const auto& entry : fs::directory_iterator(path_, ignored))
+    if (entry.path().extension() == ".safetensors") made.push_back(entry.path());
+  for (const fs::path& file : made) fs::remove(file, ignored);
+}
+
 void RunDirectory::append_metrics(const nlohmann::json& record) {
   append_to_file(metrics_file(), record.dump() + "\n");
 }

@@ -37,6 +37,9 @@ class RunDirectory {
   fs::path result_file() const { return path_ / "result.json"; }
   fs::path clusters_file() const { return path_ / "clusters.json"; }
 
+  // Takes back what was written to a run that made no step; the folder goes with this object.
+  void discard() const;
+
   // Whether a living process trains in the run.
   static bool is_held(const fs::path& path);
 

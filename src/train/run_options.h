@@ -15,6 +15,12 @@
 
 namespace cgcn {
 
+// What options may be useless for.
+struct DataTraits {
+  bool sparse = false, identity = false;  // its features; the identity is sparse, too
+  bool has_validation = true;
+};
+
 struct RunOptions {
   PartitionOptions partition;
   MethodOptions method;
@@ -24,8 +30,11 @@ struct RunOptions {
   MemoryOptions memory;
 
   void list_options(OptionList& list);
-  // Whether the chosen method makes any use of this option.
-  bool uses(const Option& option) const;
+  // Why this option changes nothing beside the others and on such data; empty where it may change something.
+  std::string why_unused(const Option& option, const DataTraits& data) const;
+  // Whether a run that is resumed may have another value: what was learnt so far does not depend on it, or is bound to
+  // it otherwise (`from`, by the hash of the partition).
+  bool may_change(const Option& option) const;
 
   // In training. An input projection changes with every step, so that no A·X can be computed ahead.
   bool batch_aggregates_input() const { return method.first_layer == FirstLayer::kBatch || model.input_projection; }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "common/hash.h"
 #include "common/json.h"
 
 namespace cgcn {
@@ -29,6 +30,23 @@ bool shape_bytes(const std::vector<uint64_t>& shape, size_t item_bytes, uint64_t
   return true;
 }
 
+std::string array_checksum(const std::string& type, const std::vector<uint64_t>& shape,
+                           std::span<const std::byte> bytes) {
+  Hasher hasher;
+  hasher.add(type).add_value(shape.size());
+  for (const uint64_t extent : shape) hasher.add_value(extent);
+  return hex64(hasher.add(bytes.data(), bytes.size()).digest64());
+}
+
+constexpr const char* kMetadataItself = "__metadata__";  // no array can have this name
+
+std::string metadata_checksum(const std::map<std::string, std::string>& metadata) {
+  Hasher hasher;
+  for (const auto& [key, text] : metadata)
+    if (key != kChecksumsKey) hasher.add(key).add(text);
+  return hex64(hasher.digest64());
+}
+
 }  // namespace
 
 void SafetensorsWriter::add_bytes(std::string name, const char* type, std::vector<uint64_t> shape,
@@ -45,7 +63,10 @@ void SafetensorsWriter::write(const fs::path& path) const {
   std::stable_sort(order.begin(), order.end(),
                    [](const Entry* a, const Entry* b) { return item_sizes().at(a->type) > item_sizes().at(b->type); });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata_.empty()) header["__metadata__"] = metadata_;
+  nlohmann::ordered_json checksums = {{kMetadataItself, metadata_checksum(metadata_)}};
+  for (const Entry* entry : order) checksums[entry->name] = array_checksum(entry->type, entry->shape, entry->bytes);
+  header[kMetadataItself] = metadata_;
+  header[kMetadataItself][kChecksumsKey] = to_text(checksums);
   uint64_t offset = 0;
   for (const Entry* entry : order) {
     header[entry->name] = {
@@ -72,16 +93,18 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : file_(std::make_shared<
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kHeaderLimit || length > bytes.size() - sizeof length) fail("its header does not fit in it");
   const std::span<const std::byte> data = bytes.subspan(sizeof length + length);
-  const nlohmann::json header = parse_json(file_->text().substr(sizeof length, length));
+  const std::string_view text = file_->text().substr(sizeof length, length);
+  if (text.find('\0') != std::string_view::npos) fail("its header has a zero byte");
+  const nlohmann::json header = parse_json(text);
   if (!header.is_object()) fail("its header is not a JSON object");
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto& [name, value] : header.items()) {
-    if (name == "__metadata__") {
+    if (name == kMetadataItself) {
       if (!value.is_object()) fail("__metadata__ is not an object");
-      for (const auto& [key, text] : value.items()) {
-        if (!text.is_string()) fail(fmt::format("metadata '{}' is not text", key));
-        metadata_[key] = text.get<std::string>();
+      for (const auto& [key, entry] : value.items()) {
+        if (!entry.is_string()) fail(fmt::format("metadata '{}' is not text", key));
+        metadata_[key] = entry.get<std::string>();
       }
       continue;
     }
@@ -118,6 +141,22 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : file_(std::make_shared<
     end = last;
   }
   if (end != data.size()) fail("it has bytes that belong to no array");
+  if (has_checksums()) compare_checksums();
+}
+
+void SafetensorsFile::compare_checksums() const {
+  const auto damaged = [&](const std::string& what) {
+    return Error(what + " does not match its checksum: the file is damaged", path().string(),
+                 "restore it from a copy, or train again with another --run");
+  };
+  const nlohmann::json checksums = parse_json(metadata(kChecksumsKey));
+  if (!checksums.is_object() || checksums.size() != entries_.size() + 1) throw damaged("its list of arrays");
+  const auto matches = [&](const std::string& name, const std::string& found) {
+    return checksums.contains(name) && checksums[name] == found;
+  };
+  if (!matches(kMetadataItself, metadata_checksum(metadata_))) throw damaged("its description");
+  for (const auto& [name, entry] : entries_)
+    if (!matches(name, array_checksum(entry.type, entry.shape, entry.bytes))) throw damaged(fmt::format("'{}'", name));
 }
 
 const std::string& SafetensorsFile::metadata(const std::string& key) const {

@@ -1,7 +1,9 @@
 // Named arrays in one file, in the safetensors form that PyTorch, NumPy and others load: eight bytes of header length
 // (little-endian), a JSON header with dtype, shape and byte range of every array, then the bytes, without holes.
 //
-// Written beside its place and renamed, so that a file under its name is always whole. Reading trusts no byte.
+// Written beside its place and renamed, so that a file under its name is always whole. Its metadata have a checksum of
+// every array and one of the other metadata; reading compares them, and trusts no byte. Files of other programs have
+// none.
 #pragma once
 
 #include <map>
@@ -38,6 +40,8 @@ struct TensorTypeOf<uint8_t> {
   static constexpr const char* name = "U8";
 };
 
+inline constexpr const char* kChecksumsKey = "checksums";  // in the metadata: a JSON object, name → hexadecimal XXH3
+
 class SafetensorsWriter {
  public:
   // The values are read when write() is called: they must live until then.
@@ -68,6 +72,7 @@ class SafetensorsFile {
   const fs::path& path() const { return file_->path(); }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& metadata(const std::string& key) const;  // Error where it is not there
+  bool has_checksums() const { return metadata_.contains(kChecksumsKey); }
   bool contains(const std::string& name) const { return entries_.contains(name); }
   std::vector<std::string> names() const;
   const std::vector<uint64_t>& shape(const std::string& name) const { return entry(name).shape; }
@@ -94,6 +99,7 @@ class SafetensorsFile {
     std::span<const std::byte> bytes;
   };
   const Entry& entry(const std::string& name) const;
+  void compare_checksums() const;
   std::span<const std::byte> typed_bytes(const std::string& name, const char* type) const;
 
   std::shared_ptr<MappedFile> file_;

@@ -71,8 +71,7 @@ FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling) 
       float* row = x.data() + v * columns;
       data.features.copy_row(static_cast<NodeId>(v), scaling.columns.empty() ? row : whole.data());
       for (size_t c = 0; c < scaling.columns.size(); ++c) row[c] = whole[scaling.columns[c]];
-      if (!scaling.empty())
-        for (size_t c = 0; c < columns; ++c) row[c] = (row[c] - scaling.mean[c]) * scaling.scale[c];
+      scaling.apply(row);
     }
     data.features.release_rows(begin, end);
   });

@@ -18,6 +18,14 @@ struct ColumnScaling {
   std::vector<float> mean, scale;      // x' = (x - mean)·scale; empty: features are left as they are
 
   bool empty() const { return mean.empty(); }
+  void apply(float* row) const {
+    for (size_t c = 0; c < mean.size(); ++c) row[c] = (row[c] - mean[c]) * scale[c];
+  }
+  // What copies of X, and of N(A)·X, take where features are scaled in memory.
+  uint64_t copied_bytes(const FeatureMatrix& features, bool aggregates) const {
+    if (!empty() || !columns.empty()) return (aggregates ? 2 : 1) * features.num_entries() * sizeof(float);
+    return rows ? features.stored_bytes() : 0;
+  }
 };
 
 // Of the rows whose role is training. A constant column gets scale 1. Error where the features are not dense.

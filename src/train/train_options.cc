@@ -25,13 +25,15 @@ void TrainOptions::list_options(OptionList& list) {
                   "each epoch takes every cluster once, or every batch draws its own");
   list.add("epochs", &epochs, "passes over all clusters, or over all training nodes").range(1, 1e9);
   list.add("lr", &learning_rate, "learning rate").range(0, 1e3);
-  list.add_choice("schedule", &schedule,
-                  {{"constant", LearningRateSchedule::kConstant},
-                   {"cosine", LearningRateSchedule::kCosine},
-                   {"step", LearningRateSchedule::kStep}},
-                  "how the learning rate goes on: cosine falls to zero at the last epoch, step falls now and then");
-  list.add("step-epochs", &step_epochs, "schedule step: epochs between falls").range(1, 1e9);
-  list.add("step-factor", &step_factor, "schedule step: what a fall multiplies the rate by").range(0, 1);
+  list.add_choice(
+      "schedule", &schedule,
+      {{"constant", LearningRateSchedule::kConstant},
+       {"cosine", LearningRateSchedule::kCosine},
+       {"step", LearningRateSchedule::kStep}},
+      "learning-rate schedule: cosine falls from lr towards 0, which it would reach one epoch after the last; "
+      "step multiplies the rate by a factor now and then");
+  list.add("step-epochs", &step_epochs, "schedule step: epochs between two steps").range(1, 1e9);
+  list.add("step-factor", &step_factor, "schedule step: what a step multiplies the rate by").range(0, 1);
   list.add("clip", &clip, "scale a gradient of a larger norm down to this; 0: never").range(0, 1e30);
   list.add("patience", &patience, "stop after so many validations without a better score; 0: never").range(0, 1e9);
   list.add_choice("keep", &keep, {{"best", KeptModel::kBest}, {"last", KeptModel::kLast}},
@@ -73,7 +75,7 @@ uint32_t TrainOptions::evaluation_interval(uint64_t nodes, uint64_t training_row
   if (eval_every > 0) return eval_every;
   if (nodes <= kSmallGraph) return 1;
   const uint64_t interval = (5 * nodes + 3 * training_rows - 1) / std::max<uint64_t>(1, 3 * training_rows);
-  return static_cast<uint32_t>(std::clamp<uint64_t>(interval, 1, std::max(1u, epochs)));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(interval, 1, UINT32_MAX));
 }
 
 }  // namespace cgcn

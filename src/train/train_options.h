@@ -47,7 +47,8 @@ struct TrainOptions {
   // The rate of an epoch, counted from 0.
   double learning_rate_at(uint32_t epoch) const;
   // eval_every, or where that is 0: every epoch of a small graph, else as often as makes validation about a fifth of
-  // the work (a forward pass on every node, against three passes' worth on every training row).
+  // the work (a forward pass on every node, against three passes' worth on every training row). Does not depend on the
+  // number of epochs, which may be raised; the last epoch is validated in any case.
   uint32_t evaluation_interval(uint64_t nodes, uint64_t training_rows) const;
 };
 

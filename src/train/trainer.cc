@@ -37,6 +37,22 @@ void require_possible(const RunOptions& options, const Dataset& data) {
                 "--first-layer batch", "--dropout-place before, or --dropout 0");
 }
 
+// The checkpoint knows what it was trained with; config.toml, where the options come from, may have been edited.
+void require_same_options(const RunDirectory& run, RunOptions options) {
+  std::error_code problem;
+  if (!fs::exists(last_checkpoint(run.path()), problem)) return;
+  RunOptions saved = load_model(last_checkpoint(run.path())).options;
+  OptionList before, now;
+  saved.list_options(before);
+  options.list_options(now);
+  for (const Option& option : now.all())
+    if (const std::string then = before.find(option.name())->text();
+        then != option.text() && !options.may_change(option))
+      throw Error(fmt::format("{} is {}, but the checkpoint was trained with {}", option.name(), option.text(), then),
+                  run.config_file().string(),
+                  fmt::format("set it back to {}, or train again with another --run", then));
+}
+
 std::string hash_partition(const ClusterLayout& layout) {
   Hasher hasher;
   hasher.add(layout.data.content_hash);
@@ -64,8 +80,20 @@ ClusterBatchOptions batch_options(const RunOptions& options, uint32_t num_cluste
 // The end of the progress line.
 std::string describe(const EpochRecord& record, const TrainingState& state) {
   std::string text = fmt::format("loss {:.4f}", record.loss);
-  if (state.best_epoch > 0) text += fmt::format("  best validation F1 {:.2f} %", 100 * state.best_score);
+  if (state.standing.best_epoch > 0)
+    text += fmt::format("  best validation F1 {:.2f} %", 100 * state.standing.best_score);
   return text;
+}
+
+// Batches whose neighbourhoods fill the graph: said once, before the time is spent.
+void note_expansion(const Batch& batch, uint32_t batches, uint32_t layers, uint64_t nodes) {
+  constexpr uint64_t kManyTimes = 20;
+  const uint64_t times = batch.num_embeddings(layers) * batches / std::max<uint64_t>(1, nodes * layers);
+  if (times >= kManyTimes)
+    log::note(
+        "each batch reaches {} of {} nodes: an epoch computes {} times as much as --method full-batch; "
+        "a --fanout or a larger --batch-nodes makes it less",
+        format_count(batch.inputs.size()), format_count(nodes), format_count(times));
 }
 
 // Moments of older checkpoints, which nothing names any more.
@@ -75,6 +103,15 @@ void remove_other_optimisers(const fs::path& run, const std::string& kept) {
     if (const std::string name = entry.path().filename().string();
         name.starts_with("optimiser-") && name.ends_with(".safetensors") && name != kept)
       fs::remove(entry.path(), ignored);
+}
+
+// The same file under a second name, which stays when the first is replaced.
+void keep_link(const fs::path& file, const fs::path& name) {
+  std::error_code problem;
+  fs::remove(name, problem);
+  fs::create_hard_link(file, name, problem);
+  if (problem) fs::copy_file(file, name, problem);  // a file system without links
+  if (problem) throw Error(fmt::format("cannot write: {}", problem.message()), name.string());
 }
 
 nlohmann::json to_record(const EpochRecord& record) {
@@ -111,7 +148,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
       options_(options),
       run_(std::move(run)),
       data_(store.dataset()),
-      layout_((require_trainable(data_), require_possible(options, data_),
+      layout_((require_trainable(data_), require_possible(options, data_), require_same_options(run_, options),
                timed(stages_, "partition",
                      [&] {
                        PartitionOptions partition = options.method.partition(options.partition);
@@ -137,10 +174,11 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
   if (blocks_) model_.reserve(blocks_->limits());
   if (batches_->has_remainders()) history_.emplace(model_, layout_.data.num_nodes());
   std::error_code problem;
-  const bool resumes = fs::exists(last_checkpoint(run_.path()), problem);
-  if (resumes) resume_from_checkpoint();
+  const bool is_new = !fs::exists(last_checkpoint(run_.path()), problem);
+  const bool goes_on = !is_new && resume_from_checkpoint();
   describe_run();  // only now: a refused run is left as it was
-  if (!resumes) save();
+  if (is_new || goes_on) save();
+  take_back_regular_best();
 }
 
 void Trainer::prepare_blocks() {
@@ -164,25 +202,36 @@ void Trainer::describe_run() {
   write_file_atomically(run_.config_file(), list.to_toml());  // last: it is what makes the folder a run
 }
 
-void Trainer::resume_from_checkpoint() {
-  SavedModel saved = load_model(last_checkpoint(run_.path()));
+// Whether there are epochs left.
+bool Trainer::resume_from_checkpoint() {
+  const SavedModel saved = load_model(last_checkpoint(run_.path()));
   const auto refuse = [&](const std::string& what, const std::string& where) -> void {
-    throw Error(what + " since this run began", where, "train anew, with another --run");
+    throw Error(what + " since this run began", where, "train again with another --run");
   };
   if (saved.trained_on.content_hash != trained_on_.content_hash)
     refuse("the graph store has changed", store_.path().string());
   if (saved.trained_on.partition_hash != trained_on_.partition_hash)
     refuse("the partition has changed", layout_.path.string());
-  if (saved.model->values().size() != model_.values().size())
-    refuse("the model's options have changed", run_.config_file().string());
   if (options_.train.epochs < saved.state.epoch)
     throw Error(fmt::format("the run has {} epochs already", saved.state.epoch), "--epochs", "more, or another --run");
   std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
-  load_optimiser(run_.path() / saved.optimiser_file, model_, *optimiser_, history());
+  load_optimiser(run_.path(), saved, model_, *optimiser_, history());
   state_ = saved.state;
   seconds_before_ = state_.total_seconds;
   for (const auto& [stage, seconds] : state_.stages) stages_.add(stage, seconds);
   run_.drop_metrics_from(state_.epoch + 1);
+  const bool goes_on = state_.epoch < options_.train.epochs;
+  if (goes_on) state_.standing = state_.regular;
+  return goes_on;
+}
+
+// A run of more epochs goes on as if it had always been so long: without the validation of its old last epoch.
+void Trainer::take_back_regular_best() {
+  const fs::path file = regular_best_checkpoint(run_.path());
+  std::error_code problem;
+  if (fs::exists(file, problem) && load_model(file).state.standing.best_epoch == state_.standing.best_epoch)
+    fs::rename(file, best_checkpoint(run_.path()), problem);
+  if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), file.string());
 }
 
 TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_epoch) {
@@ -228,6 +277,8 @@ void Trainer::run_steps(BatchQueue& queue, Progress& progress) {
 
 void Trainer::take_step(const Batch& batch, double learning_rate) {
   CGCN_CHECK(batch.epoch == state_.epoch && batch.index == state_.batch);
+  if (state_.step == 0)
+    note_expansion(batch, batches_->batches_per_epoch(), model_.num_layers(), layout_.data.num_nodes());
   const ModelInput whole{training_.x, training_.aggregated, layout_.data.labels, history()};
   const BatchArrays* own = batch.arrays;
   const StepResult result = model_.compute_gradients(
@@ -280,7 +331,7 @@ EpochRecord Trainer::end_epoch() {
       stop_interrupted();  // the epoch's steps are done and kept; a resumed run begins with this validation
     }
     record.validation_seconds = timer.seconds();
-    keep_if_best(*record.validation);
+    keep_if_best(*record.validation, record.epoch % interval == 0);
   }
   check_mappings();
   record.memory = memory_figures();
@@ -297,21 +348,24 @@ EpochRecord Trainer::end_epoch() {
   return record;
 }
 
-// Better: a higher micro F1; at the same F1 a lower loss.
-void Trainer::keep_if_best(const Scores& validation) {
-  const bool better = validation.micro_f1 > state_.best_score ||
-                      (validation.micro_f1 == state_.best_score && validation.loss < state_.best_loss);
+// Better: a higher micro F1; at the same F1 a lower loss. Not regular: only because the run ends here.
+void Trainer::keep_if_best(const Scores& validation, bool regular) {
+  Standing& best = state_.standing;
+  const bool better = validation.micro_f1 > best.best_score ||
+                      (validation.micro_f1 == best.best_score && validation.loss < best.best_loss);
   if (!better || !std::isfinite(validation.loss)) {
-    ++state_.since_best;
-    return;
+    ++best.since_best;
+  } else {
+    if (!regular && best.best_epoch > 0) {
+      save_best();
+      keep_link(best_checkpoint(run_.path()), regular_best_checkpoint(run_.path()));
+    }
+    best = {validation.micro_f1, validation.loss, state_.epoch + 1, 0};
+    best_values_ = Buffer<float>(model_.values().size());
+    std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
   }
-  state_.best_score = validation.micro_f1;
-  state_.best_loss = validation.loss;
-  state_.best_epoch = state_.epoch + 1;
-  state_.since_best = 0;
-  best_state_ = state_;
-  best_values_ = Buffer<float>(model_.values().size());
-  std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
+  if (regular) state_.regular = best;
+  if (best.best_epoch == state_.epoch + 1) best_state_ = state_;
 }
 
 // The peak counts anew from here, so that the steps are measured apart from the partition and A·X.
@@ -365,7 +419,7 @@ void Trainer::stop_interrupted() {
 
 // Tests the model that is kept: the best on validation, or the last.
 TrainingSummary Trainer::summarise() {
-  const bool best = options_.train.keep == KeptModel::kBest && state_.best_epoch > 0;
+  const bool best = options_.train.keep == KeptModel::kBest && state_.standing.best_epoch > 0;
   if (best) {
     const SavedModel saved = load_model(best_checkpoint(run_.path()));
     std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
@@ -373,7 +427,7 @@ TrainingSummary Trainer::summarise() {
   TrainingSummary summary;
   summary.run = run_.path();
   summary.epochs = state_.epoch;
-  summary.kept_epoch = best ? state_.best_epoch : state_.epoch;
+  summary.kept_epoch = best ? state_.standing.best_epoch : state_.epoch;
   summary.stopped_early = state_.epoch < options_.train.epochs;
   summary.clusters = layout_.num_clusters();
   summary.per_batch = options_.train.clusters_per_batch(layout_.num_clusters());

@@ -78,13 +78,16 @@ class Trainer {
  private:
   EmbeddingHistory* history() { return history_ ? &*history_ : nullptr; }
   void describe_run();
-  void resume_from_checkpoint();
-  bool out_of_patience() const { return options_.train.patience > 0 && state_.since_best >= options_.train.patience; }
+  bool resume_from_checkpoint();
+  void take_back_regular_best();
+  bool out_of_patience() const {
+    return options_.train.patience > 0 && state_.standing.since_best >= options_.train.patience;
+  }
   void run_steps(BatchQueue& queue, Progress& progress);
   void take_step(const Batch& batch, double learning_rate);
   [[noreturn]] void fail_not_finite(double loss, double gradient_norm);
   EpochRecord end_epoch();
-  void keep_if_best(const Scores& validation);
+  void keep_if_best(const Scores& validation, bool regular);
   Evaluation evaluate(EvaluationKind kind, bool show_progress);
   Evaluation evaluate_exactly_in_budget(bool show_progress);
   PreparedFeatures prepare_training() const;

@@ -32,10 +32,12 @@ uint64_t sparse_workspace(const Model& model, uint64_t entries, uint64_t rows) {
 
 uint64_t label_bytes(const Labels& labels) { return labels.classes().size_bytes() + labels.bits().size_bytes(); }
 
-// Copies of features that a scaling makes: of X, and of A·X where there is no file for it.
+// Before the scaling is measured: only whether there will be one counts.
 uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates) {
-  if (options.train.standardise) return (aggregates ? 2 : 1) * features.num_entries() * sizeof(float);
-  return options.train.normalise_rows ? features.stored_bytes() : 0;
+  ColumnScaling scaling;
+  scaling.rows = options.train.normalise_rows;
+  if (options.train.standardise) scaling.mean.resize(1);
+  return scaling.copied_bytes(features, aggregates);
 }
 
 }  // namespace

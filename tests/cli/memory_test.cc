@@ -106,6 +106,34 @@ TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
   EXPECT_THAT(refused({"partition", "g", "--memory", "20M", "--parts", "7"}), HasSubstr("the smallest"));
 }
 
+// With A·X there and without, with scaled features and without.
+TEST_F(Memory, PredictAndEvaluateNameABudgetThatWorks) {
+  ASSERT_EQ(run({"generate", "g", "--features", "100", "--nodes", "40000", "--quiet"}).exit_code, 0);
+  for (const bool standardise : {false, true}) {
+    const std::string model = standardise ? "scaled" : "plain";
+    std::vector<std::string> arguments = {"train",   "g",         "--run", model,          "--parts",
+                                          "40",      "--epochs",  "1",     "--hidden",     "64",
+                                          "--quiet", "--threads", "2",     "--eval-every", "1"};
+    if (standardise) arguments.push_back("--standardise");
+    ASSERT_EQ(run(arguments).exit_code, 0);
+    for (const bool kept : {true, false}) {
+      if (!kept) fs::remove_all(folder_ / "g" / "cache");
+      for (const std::vector<std::string>& command :
+           {std::vector<std::string>{"predict", model, "--output", "p.npy"}, {"evaluate", model, "--json"}}) {
+        const auto with = [&](const std::string& memory) {
+          std::vector<std::string> all = command;
+          all.insert(all.end(), {"--threads", "2", "--memory", memory});
+          return all;
+        };
+        const uint64_t least = least_named(refused(with("20M")));
+        Outcome enough;
+        EXPECT_LE(peak_of(with(fmt::format("{}M", least)), enough), least << 20) << command[0] << " " << model;
+        EXPECT_EQ(enough.exit_code, 0) << enough.errors;
+      }
+    }
+  }
+}
+
 TEST_F(Memory, BlocksAreMadeAndEvaluatedWithinTheBudget) {
   generate_large();
   const auto arguments = [](const std::string& run, const std::string& memory) {

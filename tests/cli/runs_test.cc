@@ -1,4 +1,9 @@
 // What a run keeps, refuses and goes on from.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
 #include <fstream>
 
 #include "program.h"
@@ -106,21 +111,102 @@ TEST_F(Runs, OptionsOfOtherMethodsAreNamed) {
       run({"train", "g", "--run", "r", "--hidden", "8", "--epochs", "1", "--method", "sgd", "--fanout", "3", "--parts",
            "7", "--draw", "independent", "--batch-nodes", "99", "--transductive"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const size_t at = outcome.errors.find("without effect");
+  const size_t at = outcome.errors.find("note: no effect: ");
   ASSERT_NE(at, std::string::npos) << outcome.errors;
   const std::string note = outcome.errors.substr(at, outcome.errors.find('\n', at) - at);
-  EXPECT_THAT(note, AllOf(HasSubstr("--fanout 3"), HasSubstr("--parts 7"), HasSubstr("--draw independent")));
+  EXPECT_THAT(note, AllOf(HasSubstr("--fanout 3 (another --method takes it)"),
+                          HasSubstr("--parts 7 (this --method has no clusters)"), HasSubstr("--draw independent")));
   EXPECT_THAT(note, testing::Not(testing::AnyOf(HasSubstr("--batch-nodes"), HasSubstr("--transductive"))));
   EXPECT_THAT(run({"train", "g", "--run", "c", "--hidden", "8", "--epochs", "1", "--parts", "7"}).errors,
-              testing::Not(HasSubstr("without effect")));
+              testing::Not(HasSubstr("no effect")));
   EXPECT_THAT(run({"train", "g", "--run", "d", "--hidden", "8", "--epochs", "1", "--lambda", "2", "--step-epochs", "5",
                    "--evaluation-blocks", "3"})
                   .errors,
-              HasSubstr("without effect beside the other options: --lambda 2 --step-epochs 5 --evaluation-blocks 3"));
+              HasSubstr("note: no effect: --lambda 2 (only self+diagonal takes it), --step-epochs 5 (only --schedule "
+                        "step takes it), --evaluation-blocks 3 (--evaluation exact)"));
   EXPECT_THAT(run({"evaluate", "r", "--evaluation-blocks", "3"}).errors,
-              HasSubstr("without effect beside the other options: --evaluation-blocks 3"));
+              HasSubstr("note: no effect: --evaluation-blocks 3 (--evaluation exact)"));
   EXPECT_THAT(run({"partition", "g", "--partitioner", "random", "--parts", "3", "--imbalance", "1.2"}).errors,
-              HasSubstr("without effect beside the other options: --imbalance 1.2"));
+              HasSubstr("note: no effect: --imbalance 1.2 (another partitioner takes it)"));
+}
+
+// Also where only the result is printed: on stderr, and in the JSON.
+TEST_F(Runs, NotesAreThereForQuietAndJson) {
+  generate("g");
+  const auto arguments = [&](const char* run, const char* form) {
+    return train("g", run, {"--layers", "2", "--residual", "--dense-adam", form}, 1);
+  };
+  const std::string expected = "--residual (it joins layers 2 … L-1, and there are none)";
+  const Outcome quiet = run(arguments("q", "--quiet"));
+  EXPECT_THAT(quiet.errors, AllOf(HasSubstr(expected), HasSubstr("--dense-adam (the features are dense)")));
+  const Outcome json = run(arguments("j", "--json"));
+  ASSERT_EQ(json.exit_code, 0) << json.errors;
+  EXPECT_EQ(nlohmann::json::parse(json.output).at("notes"),
+            nlohmann::json({expected, "--dense-adam (the features are dense)"}));
+  EXPECT_EQ(nlohmann::json::parse(run({"evaluate", "q", "--json"}).output).at("notes"), nlohmann::json::array());
+}
+
+// Training that stops, its files edited, and what is said of it.
+TEST_F(Runs, AnEditedConfigurationIsRefusedByItsValue) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r")).exit_code, 0);
+  const std::string config = read_text_file(folder_ / "r" / "config.toml");
+  const auto edit = [&](const std::string& from, const std::string& to) {
+    std::string text = config;
+    const size_t at = text.find("\n" + from);
+    ASSERT_NE(at, std::string::npos) << from;
+    write_file_atomically(folder_ / "r" / "config.toml", text.replace(at + 1, from.size(), to));
+  };
+  for (const auto& [from, to, what] : std::vector<std::array<std::string, 3>>{
+           {"lr = 0.01", "lr = 0.02", "lr is 0.02, but the checkpoint was trained with 0.01"},
+           {"seed = 1", "seed = 2", "seed is 2, but the checkpoint was trained with 1"},
+           {"dropout = 0.2", "dropout = 0.3", "dropout is 0.3, but the checkpoint was trained with 0.2"},
+           {"residual = false", "residual = true", "residual is true, but the checkpoint was trained with false"}}) {
+    edit(from, to);
+    EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "8"}),
+                AllOf(HasSubstr("r/config.toml: " + what), HasSubstr("set it back to")));
+  }
+  edit("epochs = 6", "epochs = 7");
+  EXPECT_EQ(run({"train", "--run", "r", "--resume"}).exit_code, 0);
+}
+
+TEST_F(Runs, WhatWouldTakeMinutesIsRefusedOrSaid) {
+  generate("g");
+  EXPECT_THAT(
+      refused(train("g", "r", {"--evaluation", "blocks", "--evaluation-blocks", "200"})),
+      AllOf(HasSubstr("--evaluation-blocks: 200 blocks of 600 nodes have fewer than 4"), HasSubstr("150 or fewer")));
+  const Outcome outcome = run(train("g", "s", {"--method", "vrgcn", "--fanout", "0", "--batch-nodes", "5"}, 1));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("of 360 nodes: an epoch computes"));
+  EXPECT_THAT(run(train("g", "c", {}, 1)).errors, testing::Not(HasSubstr("an epoch computes")));
+}
+
+TEST_F(Runs, CosineRefusesOtherEpochs) {
+  generate("g");
+  ASSERT_EQ(run(train("g", "r", {"--schedule", "cosine"})).exit_code, 0);
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "9"}),
+              AllOf(HasSubstr("--epochs: was 6 and cannot change"), HasSubstr("cosine")));
+}
+
+TEST_F(Runs, WhatFailsBeforeItsFirstStepLeavesThePlaceFree) {
+  generate("g");
+  const int busy = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(busy, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(busy, 1), 0);
+  ASSERT_EQ(::getsockname(busy, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  EXPECT_THAT(refused(train("g", "r", {"--live", "--live-port", port})), HasSubstr("in use"));
+  EXPECT_FALSE(fs::exists(folder_ / "r"));
+  EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions"));  // nothing was done in vain
+  ::close(busy);
+  EXPECT_THAT(refused(train("g", "r", {"--lr", "0.01", "--clip", "1e-45", "--standardise", "--normalise-rows"})),
+              HasSubstr("cannot both be scaled"));
+  EXPECT_FALSE(fs::exists(folder_ / "r"));
+  EXPECT_EQ(run(train("g", "r")).exit_code, 0);
 }
 
 TEST_F(Runs, WhatCannotBeScoredOrShortenedIsSaid) {

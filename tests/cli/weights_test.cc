@@ -1,4 +1,4 @@
-// A run's weights and a store's arrays, read by PyTorch, give what predict gives.
+// A run's weights and a store's arrays, read by PyTorch and by NumPy, give what predict gives.
 #include "program.h"
 
 namespace cgcn {
@@ -45,6 +45,26 @@ TEST_F(Weights, PyTorchComputesWhatPredictPrints) {
   write_file_atomically(folder_ / "compare.py", kScript);
   const std::string command =
       fmt::format("cd '{}' && /usr/bin/python3 compare.py g r/best.safetensors p.csv", folder_.path().string());
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+// The forward pass as docs/training.md has it.
+TEST_F(Weights, TheDocumentsForwardPassIsPredicts) {
+  if (std::system("/usr/bin/python3 -c 'import numpy' 2> /dev/null") != 0)
+    GTEST_SKIP() << "python3-numpy is not installed";
+  const std::string document = read_text_file(fs::path(CGCN_SOURCE_DIR) / "docs" / "training.md");
+  const std::string fence = "```python\n";
+  const size_t begin = document.find(fence) + fence.size(), end = document.find("```", begin);
+  ASSERT_NE(document.find(fence), std::string::npos);
+  generate("my-graph");
+  ASSERT_EQ(run(train("my-graph", "my-run")).exit_code, 0);
+  ASSERT_EQ(run({"predict", "my-run", "--what", "probabilities", "--output", "p.npy"}).exit_code, 0);
+  write_file_atomically(folder_ / "forward.py", document.substr(begin, end - begin) + R"(
+expected = np.load('p.npy')
+assert expected.shape == probabilities.shape
+assert np.abs(expected - probabilities).max() < 1e-5, np.abs(expected - probabilities).max()
+)");
+  const std::string command = fmt::format("cd '{}' && /usr/bin/python3 forward.py", folder_.path().string());
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 

@@ -8,54 +8,14 @@
 #include <fstream>
 #include <limits>
 
-#include "common/interrupt.h"
-#include "common/log.h"
-#include "common/threads.h"
-#include "generate/generate.h"
 #include "graph/npy.h"
-#include "support.h"
 #include "train/predictor.h"
+#include "trainer_fixture.h"
 
 namespace cgcn {
 namespace {
 
-class TrainerTest : public testing::Test {
- protected:
-  TrainerTest() {
-    log::set_level(log::Level::kQuiet);
-    options_.model.layers = 3;
-    options_.model.hidden = 16;
-    options_.partition.parts = 4;
-    options_.train.per_batch = 2;
-    options_.train.epochs = 3;
-  }
-  ~TrainerTest() override {
-    clear_interrupt();
-    set_thread_count(0);
-    log::set_level(log::Level::kNormal);
-  }
-
-  fs::path make_store(bool multi_label = false, uint64_t seed = 1) {
-    const fs::path path = folder_ / fmt::format("store-{}-{}", multi_label, seed);
-    GenerateOptions options;
-    options.nodes = 600;
-    options.multi_label = multi_label;
-    options.seed = seed;
-    if (!fs::exists(path)) generate_store(path, options, StagedDirectory::Existing::kRefuse);
-    return path;
-  }
-  TrainingSummary train(const fs::path& store, const std::string& run) {
-    const Store opened(store);
-    return Trainer(opened, options_, RunDirectory::create(folder_ / run, "test")).run();
-  }
-  std::vector<float> weights(const fs::path& file) {
-    const SavedModel saved = load_model(file);
-    return {saved.model->values().begin(), saved.model->values().end()};
-  }
-
-  test::TemporaryFolder folder_;
-  RunOptions options_;
-};
+using test::TrainerTest;
 
 TEST_F(TrainerTest, LearnsMoreThanTheLargestClass) {
   options_.train.epochs = 15;
@@ -187,19 +147,6 @@ TEST_F(TrainerTest, UtilisationIsLinksAnEmbedding) {
                    static_cast<double>(graph.num_entries()) / static_cast<double>(graph.num_nodes()));
 }
 
-TEST_F(TrainerTest, CheckpointsOfAnotherVersionAreRefusedWithIt) {
-  train(make_store(), "run");
-  const fs::path file = last_checkpoint(folder_ / "run");
-  std::string bytes = read_text_file(file);
-  const std::string version = "\\\"version\\\":";  // JSON within JSON
-  const size_t at = bytes.find(version);
-  ASSERT_NE(at, std::string::npos);
-  bytes[at + version.size()] = '2';
-  std::ofstream(file, std::ios::binary) << bytes;
-  EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }),
-              testing::HasSubstr("is of version 2, this program reads version 3"));
-}
-
 // The features turn into NaN on disk after the second epoch, which the run sees through its mapping.
 TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   options_.train.epochs = 5;
@@ -228,7 +175,7 @@ TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   });
   EXPECT_THAT(message, testing::AllOf(testing::HasSubstr("became NaN in epoch 3, step 1"), testing::HasSubstr("--lr")));
   const SavedModel saved = load_model(best);
-  EXPECT_GE(saved.state.best_epoch, 1u);
+  EXPECT_GE(saved.state.standing.best_epoch, 1u);
   for (const float weight : saved.model->values()) ASSERT_TRUE(std::isfinite(weight));
   EXPECT_EQ(read_metrics(folder_ / "run" / "metrics.jsonl").size(), 2u);
 }

@@ -1,0 +1,157 @@
+// What options of training promise, exactly: which test is exact, which parameters decay, which links blocks leave out;
+// and that the neighbourhood of a few nodes gives the bits of the whole graph.
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "graph/graph_builder.h"
+#include "train/neighbourhood.h"
+#include "train/predictor.h"
+#include "train/safetensors.h"
+#include "trainer_fixture.h"
+
+namespace cgcn {
+namespace {
+
+class ExactTest : public test::TrainerTest {
+ protected:
+  ExactTest() { set_thread_count(1); }
+  static std::map<std::string, std::vector<float>> parameters(const fs::path& file) {
+    const SafetensorsFile tensors(file);
+    std::map<std::string, std::vector<float>> found;
+    for (const std::string& name : tensors.names()) {
+      const auto values = tensors.values<float>(name);
+      found[name] = {values.begin(), values.end()};
+    }
+    return found;
+  }
+};
+
+TEST_F(ExactTest, TheTestIsOfTheWholeGraphAlsoWhereEpochsAreValidatedOnBlocks) {
+  options_.train.evaluation = {EvaluationKind::kBlocks, 12};
+  const TrainingSummary summary = train(make_store(), "run");
+  Predictor predictor(folder_ / "run");
+  const Scores exact = predictor.evaluate({EvaluationKind::kExact}).test.scores(),
+               blocks = predictor.evaluate({EvaluationKind::kBlocks, 12}).test.scores();
+  ASSERT_NE(exact.loss, blocks.loss) << "nothing was cut: this shows nothing";
+  EXPECT_EQ(summary.evaluation->test.scores().loss, exact.loss);
+  const nlohmann::json last = read_metrics(folder_ / "run" / "metrics.jsonl").at(summary.kept_epoch - 1);
+  EXPECT_EQ(last.at("validation").at("loss").get<double>(),
+            predictor.evaluate({EvaluationKind::kBlocks, 12}).validation.scores().loss);
+}
+
+// Links within blocks alone, from layer 2 on; layer 1 has the A·X of all links.
+TEST_F(ExactTest, BlocksLeaveOutTheLinksBetweenThem) {
+  train(make_store(), "run");
+  const SavedModel saved = load_model(best_checkpoint(folder_ / "run"));
+  const Store store(make_store());
+  PartitionOptions partition;
+  partition.parts = 12;
+  partition.transductive = true;
+  const ClusterLayout layout = ensure_partition(store, partition).layout;
+  const Dataset& data = layout.data;
+  const auto offsets = layout.cluster_offsets.span();
+  const auto block_of = [&](NodeId v) { return std::upper_bound(offsets.begin(), offsets.end(), v) - offsets.begin(); };
+  EdgeList within;
+  uint64_t cut = 0;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    for (const NodeId u : data.graph.neighbours(v)) {
+      if (u < v && block_of(u) == block_of(v)) within.add(u, v);
+      cut += block_of(u) != block_of(v);
+    }
+  ASSERT_GT(cut, 0u);
+  const CsrGraph cut_graph = build_graph(data.num_nodes(), within, {}, nullptr);
+  const FeatureMatrix aggregated = aggregated_features(layout, saved.options.first_normalisation());
+  const Evaluation expected = evaluate_exactly(*saved.model, {cut_graph, data.features, aggregated}, data,
+                                               uint64_t{1} << 30, /*show_progress=*/false);
+  const Evaluation found = Predictor(folder_ / "run").evaluate({EvaluationKind::kBlocks, 12});
+  EXPECT_NEAR(found.test.scores().loss, expected.test.scores().loss, 1e-5);
+  EXPECT_NEAR(found.validation.scores().loss, expected.validation.scores().loss, 1e-5);
+  EXPECT_EQ(found.test.confusion(), expected.test.confusion());
+}
+
+// Gradients clipped to nothing: what moves is what decays.
+TEST_F(ExactTest, DecayReachesTheLayersOfItsScopeOnly) {
+  options_.model.bias = true;
+  options_.train.clip = 1e-30;
+  options_.optimiser.weight_decay = 0.1f;
+  const Store store(make_store());
+  { Trainer made(store, options_, RunDirectory::create(folder_ / "initial", "test")); }
+  const auto initial = parameters(last_checkpoint(folder_ / "initial"));
+  for (const DecayScope scope : {DecayScope::kFirstLayer, DecayScope::kAll}) {
+    options_.optimiser.decay_scope = scope;
+    const std::string run = scope == DecayScope::kAll ? "all" : "first";
+    train(store.path(), run);
+    const auto trained = parameters(last_checkpoint(folder_ / run));
+    for (const auto& [name, values] : initial) {
+      if (!name.ends_with(".weight")) continue;
+      const bool decays = scope == DecayScope::kAll || name == "layer1.weight";
+      EXPECT_EQ(trained.at(name) != values, decays) << run << " " << name;
+    }
+  }
+}
+
+// Every kind of model, dense and sparse features, kept and missing A·X, asked nodes in the last block and not.
+TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
+  const auto make = [&](const std::string& name, uint64_t nodes) {
+    GenerateOptions generated;
+    generated.nodes = nodes;
+    generated.edges = nodes;
+    generated.features = 20;
+    generate_store(folder_ / name, generated, StagedDirectory::Existing::kRefuse);
+    return Store(folder_ / name);
+  };
+  struct Kind {
+    Convolution convolution;
+    NormalisationKind normalisation;
+    bool residual, standardise;
+    HeadKind head;
+    uint32_t hidden;
+  };
+  const std::vector<Kind> kinds = {
+      {Convolution::kConcat, NormalisationKind::kMean, false, false, HeadKind::kConvolution, 16},
+      {Convolution::kPlain, NormalisationKind::kSymmetric, true, true, HeadKind::kConvolution, 33},
+      {Convolution::kConcat, NormalisationKind::kSelfDiagonal, true, false, HeadKind::kDense, 7},
+  };
+  uint32_t computed = 0;
+  for (const NodeId nodes : {3000u, 2816u}) {  // with a last block that is shorter, and without
+    const Store store = make(fmt::format("s{}", nodes), nodes);
+    const Dataset data = store.dataset();
+    for (const Kind& kind : kinds) {
+      options_.model.convolution = kind.convolution;
+      options_.model.normalisation = options_.model.input_normalisation = kind.normalisation;
+      options_.model.residual = kind.residual;
+      options_.model.head = kind.head;
+      options_.model.hidden = kind.hidden;
+      const Model model(options_.model, shape_of(data), 3);
+      const ColumnScaling scaling = kind.standardise ? measure_columns(data) : ColumnScaling();
+      const Normalisation first = options_.first_normalisation();
+      const PreparedFeatures prepared = prepare_features(store, data, first, scaling);
+      for (uint32_t layer = 1; layer <= options_.model.layers; ++layer) {
+        const SlabMatrix all =
+            Inference(model, {data.graph, prepared.x, prepared.aggregated}, uint64_t{1} << 30, false).run(layer);
+        for (const bool kept : {true, false}) {
+          if (kept && kind.standardise) continue;
+          NeighbourhoodInference inference(model, data, first, scaling,
+                                           kept ? std::optional(prepared.aggregated) : std::nullopt);
+          ASSERT_TRUE(inference.possible());
+          for (const std::vector<NodeId>& asked : {std::vector<NodeId>{7}, {2000, 3, 2000, 17}, {nodes - 1, 0, 700}}) {
+            if (!inference.plan(asked, layer, uint64_t{1} << 30)) continue;  // more than half of the graph
+            ++computed;
+            EXPECT_LT(inference.planned_rows(), uint64_t{nodes} * layer / 2 + 1);
+            const SlabMatrix some = inference.run();
+            ASSERT_EQ(some.rows(), asked.size());
+            for (size_t i = 0; i < asked.size(); ++i)
+              EXPECT_EQ(std::vector<float>(some.matrix().row(i), some.matrix().row(i) + some.columns()),
+                        std::vector<float>(all.matrix().row(asked[i]), all.matrix().row(asked[i]) + all.columns()))
+                  << nodes << " nodes, layer " << layer << ", node " << asked[i] << ", kept " << kept;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(computed, 60u);  // of 90: where it shows something
+}
+
+}  // namespace
+}  // namespace cgcn

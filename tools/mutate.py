@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Mutation testing: makes one mistake at a time and looks whether the tests notice.
+
+    tools/mutate.py                     all mutations; ninja -C build/release mutate does the same
+    tools/mutate.py --list              what they are
+    tools/mutate.py --only WORD …       those whose name, file or module has one of these words
+    tools/mutate.py --check             only whether every mutation still fits the source (seconds)
+
+Works on a copy of the source in build/mutants, so that nothing else is touched. Each mutation is a text that occurs once in a file and
+what to put in its place; the tests named with it (a module's binary, with a filter where it is slow) are built and run. A mutation
+that no test notices has survived: kill it with an exact test, or give the reason why it must survive in the table below. Exit code 1 if one
+survives without a reason, or no longer fits. Not part of continuous integration: it takes a build per mutation, about half an hour on two cores.
+"""
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "build" / "mutants"  # the copy
+BUILD = SOURCE / "build" / "release"
+
+# (name, file under src, text, replacement, tests, why it may survive)
+# tests: binaries, each with an optional filter after a colon.
+MUTATIONS = [
+    # common
+    ("strings are hashed without their length", "common/hash.cc", "  add_value<uint64_t>(text.size());\n", "", ["common"], ""),
+    ("numbers outside an option's range are taken", "common/options.cc", "if (number < low_ || number > high_)", "if (false)", ["common"], ""),
+    ("memory that is resident is not counted", "common/memory_budget.cc", "memory_figures().rss + kMemoryMargin + needed", "needed",
+     ["cli:Memory.ARefusalNamesABudgetThatWorks"], ""),
+    # kernels
+    ("no ReLU", "kernels/activation.cc", "hn::Add(hn::Max(y, hn::Zero(d)), added)", "hn::Add(y, added)", ["kernels"], ""),
+    ("LayerNorm's variance is unbiased", "kernels/activation.cc", "squares / static_cast<float>(width)", "squares / static_cast<float>(width > 1 ? width - 1 : 1)", ["kernels"], ""),
+    ("Adam without epsilon", "kernels/adam_step.cc", "hn::MulAdd(hn::Sqrt(second), second_scale, epsilon)", "hn::Mul(hn::Sqrt(second), second_scale)", ["kernels"], ""),
+    ("NaN is finite", "kernels/adam_step.cc", "return hn::GetLane(hn::SumOfLanes(d, poison)) == 0;", "return true;", ["kernels"], ""),
+    # graph
+    ("lambda without the 1", "graph/normalisation.cc", "(1 + lambda) * scale", "lambda * scale", ["graph"], ""),
+    ("symmetric normalisation without self-loops in the degree", "graph/normalisation.cc", "1 / std::sqrt(degree + 1)", "1 / std::sqrt(degree + 0.5)", ["graph"], ""),
+    ("weights of repeated edges: the last one wins", "graph/graph_builder.cc", "weights[length - 1] += weight;", "weights[length - 1] = weight;", ["graph"], ""),
+    ("a store's bytes are not compared with their checksum", "graph/store.cc",
+     'if (json(hex64(hasher.digest64())) != meta_.at("arrays").at(names[i]).at("checksum"))', "if (false)", ["graph"], ""),
+    # io
+    ("GraphSAINT: validation and test exchanged", "io/graphsaint_reader.cc", 'key == "va" ? Role::kValidation', 'key == "va" ? Role::kTest', ["io"], ""),
+    ("GraphSAGE: val is test", "io/graph_json.cc", '(key == "val" ? validation : test) = json_.read_flag();', '(key == "val" ? test : validation) = json_.read_flag();', ["io"], ""),
+    ("OGB: validation and test exchanged", "io/ogb_reader.cc", '{"train.csv", "valid.csv", "test.csv"}', '{"train.csv", "test.csv", "valid.csv"}', ["io"], ""),
+    # generate
+    ("the split is drawn with another seed", "generate/generate.cc", "store.write_split(draw_split(shape, labels, seed));", "store.write_split(draw_split(shape, labels, 1));", ["generate"], ""),
+    ("no label noise", "generate/node_classes.cc", "random.shuffle(std::span(moved));", "", ["generate"], ""),
+    # partition
+    ("entropy in nats", "partition/quality.cc", "std::log2(count / total)", "std::log(count / total)", ["partition"], ""),
+    ("A·X of other content is taken", "partition/aggregate.cc", '{"content", data.content_hash}', '{"content", ""}', ["partition"], ""),
+    ("the order of clusters is the same for every seed", "partition/partition.cc", "Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);",
+     "Random(1, Purpose::kBatchOrder, epoch).shuffle(clusters);", ["batch:Draws*", "partition"], ""),
+    # batch
+    ("the same cluster order every epoch", "batch/cluster_batches.cc", "shuffle_clusters(storage.order, options_.seed, epoch);", "shuffle_clusters(storage.order, options_.seed, 0);", ["batch:Draws*"], ""),
+    ("independent draws ignore the batch's number", "batch/cluster_batches.cc", "Purpose::kBatchOrder, epoch, index, 1)", "Purpose::kBatchOrder, epoch, 0, 1)", ["batch:Draws*:*Batches*"], ""),
+    ("neighbour samples ignore the batch's number", "batch/neighbour_sampler.cc", "draw.epoch, draw.index, draw.layer}", "draw.epoch, 0, draw.layer}", ["batch:Draws*"], ""),
+    ("neighbour samples ignore the layer", "batch/neighbour_sampler.cc", "draw.epoch, draw.index, draw.layer}", "draw.epoch, draw.index, 0}", ["batch:Draws*"], ""),
+    ("fan-outs reversed over layers", "batch/neighbour_sampler.cc", "options_.layers - layer,", "layer - 2,", ["batch:Draws*"], ""),
+    ("sampled links are not scaled by n/s", "batch/neighbour_sampler.cc", "static_cast<float>(n) / static_cast<float>(s);", "1;", ["batch"], ""),
+    ("importance by the norm where the square is asked", "batch/importance_sampler.cc", "double{value} * value;", "std::abs(double{value});", ["batch"], ""),
+    ("targets come in the same order every epoch", "batch/sampled_batches.cc", "Random(options_.seed, Purpose::kBatchOrder, epoch).shuffle", "Random(options_.seed, Purpose::kBatchOrder, 0).shuffle", ["batch"], ""),
+    # nn
+    ("decay scope ignored", "nn/adam.cc", 'options_.decay_scope == DecayScope::kAll || p.name.starts_with("layer1.")', "true", ["train:ExactTest.Decay*"], ""),
+    ("dense Adam ignored", "nn/adam.cc", "options_.dense ? TouchedRows{} : model.touched_rows(i)", "model.touched_rows(i)", ["nn"], ""),
+    ("Glorot with half the variance", "nn/parameters.cc", "std::sqrt(6.0f /", "std::sqrt(3.0f /", ["nn"], ""),
+    ("no residual", "nn/layer.cc", "layer.residual = options.residual && i > 0 && !layer.last;", "layer.residual = false;", ["nn"], ""),
+    ("nodes without a label count in the loss's mean", "nn/loss.cc", "static_cast<double>(loss_rows.size()) *", "static_cast<double>(logits.rows) *", ["nn"], ""),
+    ("the history keeps its first values", "nn/history.cc", "std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", "if (kept.row(nodes[r])[0] == 0) std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", ["train:Methods*:*VrGcn*:*History*", "nn"], ""),
+    # train
+    ("the final test is done on blocks", "train/trainer.cc", "return evaluate(EvaluationKind::kExact, true);", "return evaluate(options_.train.evaluation.kind, true);", ["train:ExactTest.TheTest*"], ""),
+    ("block evaluation keeps cut links", "train/evaluation.cc", "batches_(layout_, {.normalisation", "batches_(layout_, {.clusters_per_batch = layout_.num_clusters(), .normalisation", ["train:ExactTest.Blocks*"], ""),
+    ("at the same score the worse loss is kept", "train/trainer.cc", "validation.loss < best.best_loss", "validation.loss > best.best_loss", ["train:TrainerTest.*"], ""),
+    ("a longer run remembers a validation out of turn", "train/trainer.cc", "if (goes_on) state_.standing = state_.regular;", "", ["train:CheckpointTest.*"], ""),
+    ("checksums are not compared", "train/safetensors.cc", "if (has_checksums()) compare_checksums();", "", ["train:CheckpointTest.*"], ""),
+    ("weights that are not finite are taken", "train/checkpoint.cc", "if (!kernels::all_finite(out.size(), out.data()))", "if (false)", ["train:CheckpointTest.*"], ""),
+    ("an edited configuration is taken", "train/trainer.cc", "then != option.text() && !options.may_change(option)", "false", ["train:CheckpointTest.*"], ""),
+    ("standardised on all nodes", "train/standardise.cc", "if (data.role(static_cast<NodeId>(v)) != Role::kTrain) continue;", "", ["train:Standardise*"], ""),
+    ("macro F1 counts classes that nobody has", "train/metrics.cc", "if (counts.support() + counts.false_positives == 0) continue;", "", ["train:*Metrics*:*Tally*:*Scores*"], ""),
+    ("the cosine schedule is an epoch ahead", "train/train_options.cc", "std::cos(std::numbers::pi * epoch / epochs)", "std::cos(std::numbers::pi * (epoch + 1) / epochs)", ["train:RunOptions*"], ""),
+    ("a projected layer forgets its own part", "train/inference.cc", "z.data[i] = part.data[i] + gathered[i];", "z.data[i] = gathered[i];", ["train:InferenceTest*"], ""),
+    ("a neighbourhood leaves the last block incomplete", "train/neighbourhood.cc", "if (rows.empty() || rows.back() < first) return;", "return;", ["train:ExactTest.TheNeighbourhood*"],
+     "on processors whose products have the same bits for any number of rows nothing differs; it is for those where they do not"),
+    # report, reproduce, cli
+    ("a histogram drops its largest value", "report/figures.cc", "static_cast<double>(bins - 1)))];", "static_cast<double>(bins)))];" , ["report"], ""),
+    ("the paper's figures are left out of the tables", "reproduce/tables.cc", 'std::isnan(published) ? ""', 'true ? ""', ["reproduce"], ""),
+    ("predict takes a class below 0", "cli/predict.cc", "if (logits[c] > 0) classes.push_back(c);", "if (logits[c] > -1) classes.push_back(c);", ["cli:EndToEnd*"], ""),
+    ("options without effect are not named", "cli/command.cc", 'if (!notes.empty()) log::write_line', "if (false) log::write_line", ["cli:Runs.Options*"], ""),
+]
+
+
+def fits(mutation):
+    name, file, text, replacement, _, _ = mutation
+    path = ROOT / "src" / file
+    count = path.read_text().count(text) if path.exists() else 0
+    if count != 1:
+        print(f"does not fit: {name}: its text is {count} times in src/{file}")
+    return count == 1
+
+
+def prepare():
+    source = SOURCE
+    source.mkdir(parents=True, exist_ok=True)
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in listed.splitlines():
+        to = source / name
+        if not (ROOT / name).is_file():
+            continue
+        if not to.exists() or to.read_bytes() != (ROOT / name).read_bytes():
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to)
+            to.touch()
+    # As daily work is built, so that ccache knows most of it; one source a file, so that a mutation compiles one.
+    subprocess.run(["cmake", "--preset", "release", "-DCGCN_UNITY=OFF", "-DCGCN_TESTS=ON"], cwd=source, check=True, stdout=subprocess.DEVNULL)
+    return source
+
+
+def noticed(mutation, jobs):
+    """killed, survived, or does not build"""
+    targets = [f"test_{test.split(':')[0]}" for test in mutation[4]]
+    built = subprocess.run(["ninja", "-C", BUILD, f"-j{jobs}", *targets], capture_output=True, text=True)
+    if built.returncode != 0:
+        return "does not build:\n" + built.stdout[-2000:]
+    for test in mutation[4]:
+        binary, _, chosen = test.partition(":")
+        try:
+            ran = subprocess.run([BUILD / "tests" / f"test_{binary}", f"--gtest_filter={chosen or '*'}", "--gtest_brief=1"],
+                                 capture_output=True, text=True, timeout=600)
+        except subprocess.TimeoutExpired:
+            return "killed (it hangs)"
+        if ran.returncode != 0:
+            failed = [line.split("] ")[1].split(" (")[0] for line in ran.stdout.splitlines() if line.startswith("[  FAILED  ]")]
+            return "killed by " + (failed[0] if failed else f"test_{binary}, exit code {ran.returncode}")
+        if "Running 0 tests" in ran.stdout or "[  PASSED  ] 0 tests" in ran.stdout:
+            return f"does not build: no test matches {test}"
+    return "survived"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    chosen = [m for m in MUTATIONS if not given.only or any(word in f"{m[0]} {m[1]}" for word in given.only)]
+    if given.list:
+        for name, file, *_ in chosen:
+            print(f"{file}: {name}")
+        return 0
+    if not all([fits(m) for m in chosen]):
+        return 1
+    if given.check:
+        print(f"{len(chosen)} mutations fit the source")
+        return 0
+    source = prepare()
+    bad = 0
+    for mutation in chosen:
+        name, file, text, replacement, tests, reason = mutation
+        path = source / "src" / file
+        original = path.read_text()
+        begun = time.time()
+        try:
+            path.write_text(original.replace(text, replacement))
+            result = noticed(mutation, given.jobs)
+        finally:
+            path.write_text(original)
+        if not result.startswith("killed"):
+            if result == "survived" and reason:
+                result += f", as it may: {reason}"
+            else:
+                bad += 1
+        print(f"{file}: {name}: {result} ({time.time() - begun:.0f} s)", flush=True)
+    print(f"{len(chosen)} mutations, {bad} that no test notices")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
