@@ -35,6 +35,7 @@ VALUES = {
     'classes': '3', 'graphs': '3', 'split': '40/30/30', 'format': 'ogb', 'labels': '{work}/other-labels.csv',
     'split-file': '{work}/roles.npy', 'name': 'another', 'folder': '{out}/arrived', 'base-url': 'http://127.0.0.1:1/',
     'data': '{work}/nothing',
+    'id-column': 'none', 'label-column': 'kind', 'drop-columns': 'age', ('import', 'like'): '{work}/tables-store',
 }
 
 # By design these change no result, and what they do change is shown elsewhere.
@@ -50,7 +51,9 @@ ELSEWHERE = {
 # A real effect that another value need not have on a graph this small: once in all settings is enough.
 MAY_COINCIDE = {'imbalance', 'objective', 'node-weights', 'partitioner', 'partition-seed', 'draw', 'per-batch', 'patience', 'keep',
                 'importance', 'control-variate', 'transductive', 'dense-adam', 'evaluation', 'evaluation-blocks', 'clip',
-                'header', 'first-layer'}
+                'header', 'features-header', 'labels-header', 'first-layer',
+                # policies: they matter when a table needs them
+                'missing', 'categorical', 'id-column', 'like'}
 
 TRAIN = ['--hidden', '16', '--parts', '6', '--epochs', '5', '--lr', '0.05', '--batch-nodes', '100']
 SETTINGS = {  # of train: store, options
@@ -214,6 +217,18 @@ def prepare(work):
     header = "{'descr': '|u1', 'fortran_order': False, 'shape': (90,), }".ljust(117) + '\n'
     with open(f'{work}/roles.npy', 'wb') as split:
         split.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header.encode() + bytes(v % 3 for v in range(90)))
+    os.mkdir(f'{work}/tables')
+    with open(f'{work}/tables/edges.csv', 'w') as edges, open(f'{work}/tables/people.csv', 'w') as people, \
+            open(f'{work}/tables/plans.csv', 'w') as plans:
+        edges.write('user,friend\n')
+        people.write('user,age,city\n')
+        plans.write('user,plan,kind\n')
+        for v in range(90):
+            edges.write(f'u{v},u{(v + 1) % 90}\n')
+            people.write(f'u{89 - v},{"" if v % 9 == 0 else v},{"Oslo" if v % 2 else "Rome"}\n')
+            plans.write(f'u{v},p{v % 3},k{v % 2}\n')
+    must(['import', *[word.replace('{work}', work).replace('{out}/store', f'{work}/tables-store') for word in OTHERS['import'][1]],
+          '--quiet'], work)
     with open(f'{work}/clusters.txt', 'w') as clusters:
         clusters.writelines(f'{v % 5}\n' for v in range(300))
     with open(f'{work}/ids.txt', 'w') as ids:
@@ -258,7 +273,9 @@ def make_sparse(work):
 
 OTHERS = {  # command: [base]
     'import': [['{work}/source/edges.csv', '{out}/store', '--split', '60/20/20', '--features', '{work}/source/features.csv',
-                '--labels', '{work}/source/labels.csv']],
+                '--labels', '{work}/source/labels.csv'],
+               ['{work}/tables/edges.csv', '{out}/store', '--split', '60/20/20', '--features', '{work}/tables/people.csv', '--labels',
+                '{work}/tables/plans.csv', '--missing', 'mean', '--categorical', 'one-hot', '--label-column', 'plan']],
     'generate': [['{out}/store', '--nodes', '200', '--edges', '800'], ['{out}/store', '--scale', '0.02']],
     'partition': [['{out}/dense', '--parts', '6']],
     'info': [['{work}/dense']],
