@@ -120,7 +120,7 @@ class TextImport {
  private:
   // What is said of a table that there is not.
   void refuse_idle_options() const {
-    const bool features = !files_.features.empty() && !is_npy(files_.features), like = !options_.like.empty();
+    const bool features = !files_.features.empty() && !holds_arrays(files_.features), like = !options_.like.empty();
     const auto refuse = [&](bool idle, const char* option, const char* what) {
       if (idle) throw Error(what, option, "leave it out");
     };

@@ -9,8 +9,8 @@
 // Every array and every metadata text has a checksum (safetensors.h), and weights and moments are finite: a file that
 // is damaged, or that was edited, is refused when it is read.
 //
-// The optimiser's state is written first, under a name of its own; last.safetensors, which names it, is then renamed into
-// place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
+// The optimiser's state is written first, under a name of its own; last.safetensors, which names it, is then renamed
+// into place, and that is the moment when the new checkpoint counts. Older moments are removed after it.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -39,7 +39,8 @@ uint64_t fixed_memory(const Model& model, uint64_t nodes) {
   const uint64_t matrices = model.options().norm_place == NormPlace::kBefore ? 6 : 5;
   uint64_t widest = 0;
   for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
-  return matrices * widest * kInferenceBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) + nodes * sizeof(float);
+  return matrices * widest * kInferenceBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) +
+         nodes * sizeof(float);
 }
 
 // Columns of the embeddings that are alive at a time.

@@ -46,7 +46,8 @@ NeighbourhoodInference::NeighbourhoodInference(const Model& model, const Dataset
       others_(data.graph, model.options().layer_normalisation()) {}
 
 bool NeighbourhoodInference::possible() const {
-  if (model_.options().input_projection || scaling_.rows || data_.features.kind() == FeatureMatrix::Kind::kIdentity) return false;
+  if (model_.options().input_projection || scaling_.rows || data_.features.kind() == FeatureMatrix::Kind::kIdentity)
+    return false;
   return data_.features.is_dense() || aggregated_.has_value();
 }
 
@@ -175,8 +176,7 @@ Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) con
       stage.infer({own.matrix, product.matrix, 0, last}, {z.data(), slots.size(), width});
     } else {
       const auto width_of_x = static_cast<uint32_t>(columns);
-      const FeatureMatrix own =
-          FeatureMatrix::dense(gather(slots, rows_[1], rows_[0], x.data(), columns), width_of_x);
+      const FeatureMatrix own = FeatureMatrix::dense(gather(slots, rows_[1], rows_[0], x.data(), columns), width_of_x);
       const FeatureMatrix product = FeatureMatrix::dense(
           aggregate(first_, slots, rows_[1], rows_[0], {x.data(), rows_[0].size(), columns}), width_of_x);
       stage.infer({own, product, 0, last}, {z.data(), slots.size(), width});
@@ -204,9 +204,9 @@ Buffer<float> NeighbourhoodInference::run_stage(const InferenceStage& stage, con
   const Rows &rows = rows_[stage.number()], &from = rows_[stage.number() - 1];
   const bool own_messages = stage.messages() == Messages::kOwn;
   const Buffer<float> made = own_messages ? run_messages(stage, below) : Buffer<float>();
-  const kernels::ConstMatrix messages =
-      own_messages ? kernels::ConstMatrix{made.data(), from.size(), stage.message_columns()}
-                   : kernels::ConstMatrix{below.data(), from.size(), in};
+  const kernels::ConstMatrix messages = own_messages
+                                            ? kernels::ConstMatrix{made.data(), from.size(), stage.message_columns()}
+                                            : kernels::ConstMatrix{below.data(), from.size(), in};
   const FeatureMatrix no_features;
   Buffer<float> out(rows.size() * width);
   for_each_block(rows, [&](const Slots& slots) {

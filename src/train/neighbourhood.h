@@ -24,7 +24,8 @@ class NeighbourhoodInference {
   // dense features.
   NeighbourhoodInference(const Model& model, const Dataset& data, const Normalisation& first_layer,
                          const ColumnScaling& scaling, std::optional<FeatureMatrix> aggregated);
-  // Whether it can be done at all: an input projection, scaled rows, and sparse features without their product, are left to Inference.
+  // Whether it can be done at all: an input projection, scaled rows, and sparse features without their product, are
+  // left to Inference.
   bool possible() const;
 
   // Finds the rows that H_layer of these nodes needs. False where they take half of the work of all nodes, or more

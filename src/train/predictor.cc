@@ -132,8 +132,7 @@ std::string Predictor::class_name(uint32_t label) const {
 const PreparedFeatures& Predictor::features() {
   if (features_) return *features_;
   require_memory();
-  features_ =
-      prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
+  features_ = prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
   return *features_;
 }
 

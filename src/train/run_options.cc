@@ -78,14 +78,14 @@ std::string RunOptions::why_unused(const Option& option, const DataTraits& data)
   if (name == "normalisation") return no_links();
   if (name == "input-normalisation")
     return only_if(!batch_aggregates_input(), model.input_projection ? "--input-projection" : "--first-layer batch");
-  if (name == "first-layer") return only_if(!model.input_projection, "--input-projection aggregates by the batch's edges");
+  if (name == "first-layer")
+    return only_if(!model.input_projection, "--input-projection aggregates by the batch's edges");
   if (name == "lambda")
     return only_if((aggregates && model.normalisation == NormalisationKind::kSelfDiagonal) ||
                        (!batch_aggregates_input() && model.input_normalisation == NormalisationKind::kSelfDiagonal),
                    "only self+diagonal takes it");
   const uint32_t hidden_layers = model.layers - (model.input_projection ? 0 : 1);
-  if (name == "hidden")
-    return only_if(hidden_layers > 0 || model.head == HeadKind::kDense, "one layer is not hidden");
+  if (name == "hidden") return only_if(hidden_layers > 0 || model.head == HeadKind::kDense, "one layer is not hidden");
   if (name == "layer-norm") return only_if(hidden_layers > 0, "one layer is not hidden");
   if (name == "residual") return only_if(hidden_layers > 1, "it joins layers 2 … L-1, and there are none");
   if (name == "norm-place")

@@ -84,10 +84,10 @@ TEST_F(CheckpointTest, EveryDamagedBitOfWeightsAndMomentsIsRefused) {
   const fs::path run = folder_ / "run", optimiser = optimiser_of("run");
   const SavedModel saved = load_model(last_checkpoint(run));
   Model model(saved.options.model, saved.shape, 1);
-  Adam adam(saved.options.adam, model);
+  const std::unique_ptr<Optimiser> fresh = make_optimiser(saved.options.optimiser, model);
   const auto read = [&](const fs::path& file) {
     if (file == optimiser)
-      load_optimiser(run, saved, model, adam, nullptr);
+      load_optimiser(run, saved, model, *fresh, nullptr);
     else
       load_model(file);
   };

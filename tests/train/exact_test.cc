@@ -102,16 +102,16 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
     return Store(folder_ / name);
   };
   struct Kind {
-    Convolution convolution;
+    ConvolutionForm convolution;
     NormalisationKind normalisation;
     bool residual, standardise;
     HeadKind head;
     uint32_t hidden;
   };
   const std::vector<Kind> kinds = {
-      {Convolution::kConcat, NormalisationKind::kMean, false, false, HeadKind::kConvolution, 16},
-      {Convolution::kPlain, NormalisationKind::kSymmetric, true, true, HeadKind::kConvolution, 33},
-      {Convolution::kConcat, NormalisationKind::kSelfDiagonal, true, false, HeadKind::kDense, 7},
+      {ConvolutionForm::kConcat, NormalisationKind::kMean, false, false, HeadKind::kConvolution, 16},
+      {ConvolutionForm::kPlain, NormalisationKind::kSymmetric, true, true, HeadKind::kConvolution, 33},
+      {ConvolutionForm::kConcat, NormalisationKind::kSelfDiagonal, true, false, HeadKind::kDense, 7},
   };
   uint32_t computed = 0;
   for (const NodeId nodes : {3000u, 2816u}) {  // with a last block that is shorter, and without

@@ -88,7 +88,8 @@ TEST(RunDirectory, TornMetricsArePassedOver) {
   EXPECT_EQ(read_metrics(run.metrics_file()).size(), 4u);
   run.drop_metrics_from(3);
   EXPECT_EQ(read_text_file(run.metrics_file()), "{\"epoch\":1}\n{\"epoch\":2}\n");
-  for (const char* wrong : {R"({"epoch":"3"})", R"({"epoch":3,"seconds":"1"})", R"({"epoch":3,"memory":1})", "[]", "{"}) {
+  for (const char* wrong :
+       {R"({"epoch":"3"})", R"({"epoch":3,"seconds":"1"})", R"({"epoch":3,"memory":1})", "[]", "{"}) {
     write_file_atomically(run.metrics_file(), std::string(R"({"epoch":1})") + "\n" + wrong + "\n");
     EXPECT_THAT(test::message_of<Error>([&] { run.drop_metrics_from(3); }),
                 testing::HasSubstr("metrics.jsonl:2: is not the record of an epoch"))
