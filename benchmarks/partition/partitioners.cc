@@ -28,9 +28,7 @@ int main(int count, char** arguments) {
   if (count < 4) return 1;
   PartitionOptions options;
   options.parts = static_cast<uint32_t>(std::atol(arguments[2]));
-  options.method = std::strcmp(arguments[3], "metis") == 0    ? PartitionMethod::kMetis
-                   : std::strcmp(arguments[3], "random") == 0 ? PartitionMethod::kRandom
-                                                              : PartitionMethod::kMultilevel;
+  options.method = std::strcmp(arguments[3], "metis") == 0 ? PartitionMethod::kMetis : PartitionMethod::kMultilevel;
   if (count > 4) options.seed = static_cast<uint64_t>(std::atol(arguments[4]));
   options.transductive = count > 5;
   const Store store(arguments[1], Verify::kShapesOnly);
@@ -56,10 +54,9 @@ int main(int count, char** arguments) {
       kept += of[u] == of[v] ? 1 : 0;
     }
   const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
-  fmt::print(
-      "{} seed {}: {:.2f} s ({:.2f} s of processors), kept {:.3f} %, balance {:.3f}, {} clusters, peak {} bytes\n",
-      arguments[3], options.seed, seconds, processor,
-      100.0 * static_cast<double>(kept) / static_cast<double>(std::max<uint64_t>(all, 1)),
-      static_cast<double>(largest) * assignment.num_clusters / static_cast<double>(nodes.size()),
-      assignment.num_clusters, peak);
+  fmt::print("{} seed {}: {:.2f} s ({:.2f} s of processors), kept {:.3f} %, balance {:.3f}, {} clusters, peak {}\n",
+             arguments[3], options.seed, seconds, processor,
+             100.0 * static_cast<double>(kept) / static_cast<double>(std::max<uint64_t>(all, 1)),
+             static_cast<double>(largest) * assignment.num_clusters / static_cast<double>(nodes.size()),
+             assignment.num_clusters, format_bytes(peak));
 }

@@ -1,5 +1,6 @@
 #include "common/error.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace cgcn {
@@ -49,11 +50,23 @@ std::string shorten(const std::string& text) {
          quoted(all.substr(end - kMostQuoted / 4), text.size());
 }
 
+// Ours, with names of the user's in it: its lines stay lines.
+std::string quoted_lines(std::string_view hint) {
+  std::string shown;
+  for (size_t begin = 0; begin <= hint.size();) {
+    const size_t end = std::min(hint.find('\n', begin), hint.size());
+    if (begin > 0) shown += '\n';
+    shown += quoted(hint.substr(begin, end - begin), kLongestText);
+    begin = end + 1;
+  }
+  return shown;
+}
+
 }  // namespace
 
 // What every message goes through, however long and odd the file is that it shows a part of.
 Error::Error(std::string what, std::string where, std::string hint)
-    : std::runtime_error(join(shorten(what), quoted(where, where.size()), quoted(hint, kLongestText))),
+    : std::runtime_error(join(shorten(what), quoted(where, where.size()), quoted_lines(hint))),
       problem_(std::move(what)),
       where_(std::move(where)),
       hint_(std::move(hint)) {}

@@ -1,7 +1,6 @@
 #include "common/threads.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <utility>
@@ -16,7 +15,9 @@ namespace {
 std::atomic<int> process_threads{0};
 thread_local int scope_threads = 0;  // 0: as the process
 thread_local bool inside_loop = false;
-const float kWorthSharing = std::getenv("X_SHARE") ? std::atof(std::getenv("X_SHARE")) * 1e-6f : 20e-6f;
+// Seconds. Handing a loop over takes about a microsecond, and up to fifty if the others sleep; a thread that loses its
+// processor inside a block keeps the loop waiting for milliseconds.
+constexpr float kWorthSharing = 20e-6f;
 
 // How blocks are handed to other threads and back is hidden inside oneTBB from ThreadSanitizer; these tell it.
 #ifdef __SANITIZE_THREAD__

@@ -17,15 +17,11 @@ namespace {
 constexpr uint32_t kUnseenColumns = 16;  // of the features that labels follow from where the store gets none
 constexpr size_t kRowBlock = 512, kRowsAtOnce = 64 * kRowBlock;
 
-// T: float, or Half.
-template <class T>
 void write_feature_rows(StoreWriter& store, const NodeFeatures& features, NodeId nodes) {
-  constexpr bool kHalf = std::is_same_v<T, Half>;
   Progress progress("writing features", nodes, "nodes");
-  ArrayWriter writer = store.begin_array<T>("features", features.columns());
+  ArrayWriter writer = store.begin_array<float>("features", features.columns());
   const size_t columns = features.columns();
   Buffer<float> rows(std::min<size_t>(nodes, kRowsAtOnce) * columns);
-  Buffer<Half> halves;
   for (size_t at = 0; at < nodes; at += kRowsAtOnce) {
     throw_if_interrupted();
     const size_t count = std::min(kRowsAtOnce, nodes - at);
@@ -33,19 +29,11 @@ void write_feature_rows(StoreWriter& store, const NodeFeatures& features, NodeId
       for (size_t i = begin; i < end; ++i)
         features.row(static_cast<NodeId>(at + i), std::span(&rows[i * columns], columns));
     });
-    if constexpr (kHalf) {
-      halves.reserve_discarding(rows.size());
-      parallel_blocks(count * columns, kRowBlock * 64, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) halves[i] = float_to_half(rows[i]);
-      });
-      writer.append(std::span<const Half>(halves.data(), count * columns));
-    } else {
-      writer.append(std::span<const float>(rows.data(), count * columns));
-    }
+    writer.append(std::span<const float>(rows.data(), count * columns));
     progress.advance(count);
   }
   store.end_array("features", writer);
-  store.declare_features(kHalf ? FeatureMatrix::Kind::kDense16 : FeatureMatrix::Kind::kDense32, features.columns());
+  store.declare_features(FeatureMatrix::Kind::kDense32, features.columns());
 }
 
 SharedArray<uint8_t> draw_split(const Shape& shape, const Labels& labels, uint64_t seed) {
@@ -83,10 +71,8 @@ void generate_store(const fs::path& target, const GenerateOptions& options, Stag
   {
     const NodeFeatures features(shape, communities, shape.features > 0 ? shape.features : kUnseenColumns, classes,
                                 seed);
-    if (shape.features > 0 && shape.half_features)
-      write_feature_rows<Half>(store, features, shape.nodes);
-    else if (shape.features > 0)
-      write_feature_rows<float>(store, features, shape.nodes);
+    if (shape.features > 0)
+      write_feature_rows(store, features, shape.nodes);
     else
       store.declare_features(FeatureMatrix::Kind::kIdentity, shape.nodes);
     if (shape.multi_label) labels = Labels::multi(teach_labels(shape, graph, features, seed), shape.classes);

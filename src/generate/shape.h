@@ -14,7 +14,7 @@
 
 namespace cgcn {
 
-enum class ShapeName { kSmall, kPpi, kReddit, kAmazon, kAmazon2m, kPapers100m };
+enum class ShapeName { kSmall, kPpi, kReddit, kAmazon, kAmazon2m };
 
 struct GenerateOptions {
   ShapeName like = ShapeName::kSmall;
@@ -43,9 +43,8 @@ struct Signal {
 struct Shape {
   std::string name;
   NodeId nodes = 0;
-  uint64_t edges = 0;          // undirected, without loops or duplicates
-  uint32_t features = 0;       // 0: the identity
-  bool half_features = false;  // as float16
+  uint64_t edges = 0;     // undirected, without loops or duplicates
+  uint32_t features = 0;  // 0: the identity
   uint32_t classes = 0;
   bool multi_label = false;
   std::array<uint64_t, 3> split{};       // nodes for training, validation, test

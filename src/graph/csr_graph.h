@@ -36,11 +36,6 @@ class CsrGraph {
   // The weights of row v; only where weighted().
   std::span<const float> neighbour_weights(NodeId v) const { return weights_.span().subspan(offsets_[v], degree(v)); }
 
-  // The arrays with what keeps them alive, for another view of the same rows.
-  const SharedArray<EdgeOffset>& shared_offsets() const { return offsets_; }
-  const SharedArray<NodeId>& shared_targets() const { return targets_; }
-  const SharedArray<float>& shared_weights() const { return weights_; }
-
   std::span<const EdgeOffset> offsets() const { return offsets_; }
   std::span<const NodeId> targets() const { return targets_; }
   std::span<const float> weights() const { return weights_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/input_file.h"
 #include "common/progress.h"
 #include "io/import_steps.h"
 #include "io/npz.h"
@@ -128,6 +129,7 @@ const Reader& choose_reader(const fs::path& source, const ImportOptions& options
     }
   CGCN_CHECK(options.format == "auto", "format {} passed the option's check", options.format);
   if (!fs::exists(source, error)) throw Error("no such file or folder", source.string());
+  if (fs::is_other(fs::status(source, error))) refuse_special_file(source);
   open_npz_files(source);
   std::string known = "give one of these:";
   for (const auto& reader : all_readers())

@@ -163,7 +163,7 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     clusters = assign_randomly(nodes.size(), parts, options.seed);
   } else if (options.method == PartitionMethod::kMultilevel) {
     stages.begin("graph for the partitioner");
-    LevelGraph graph = make_level_graph(data, nodes, options.node_weights, options.metis_memory);
+    LevelGraph graph = make_level_graph(data, nodes, options.node_weights);
     throw_if_interrupted();
     stages.begin("multilevel");
     const Timer timer;

@@ -10,12 +10,13 @@ namespace {
 struct Groups {
   Groups(std::span<const uint32_t> group_of, size_t count)
       : starts(count + 1, 0), order(group_of.size()), place(group_of.size()) {
-    for (const uint32_t group : group_of) ++starts[size_t{group} + 1];
+    for (const uint32_t group : group_of)
+      if (group != kNoNode) ++starts[size_t{group} + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<size_t> next(starts.begin(), starts.end() - 1);
     for (size_t v = 0; v < group_of.size(); ++v) {
-      place[v] = static_cast<NodeId>(next[group_of[v]]++);
-      order[place[v]] = static_cast<NodeId>(v);
+      place[v] = group_of[v] == kNoNode ? kNoNode : static_cast<NodeId>(next[group_of[v]]++);
+      if (place[v] != kNoNode) order[place[v]] = static_cast<NodeId>(v);
     }
   }
   std::vector<size_t> starts;
@@ -41,11 +42,10 @@ MetisGraph graph_of_group(const LevelGraph& graph, const Groups& groups, size_t 
   graph.with_weights([&](auto weight_of) {
     for (size_t i = begin; i < end; ++i) {
       const NodeId v = groups.order[i];
-      for (EdgeOffset e = graph.row_begin(v); e < graph.row_end(v); ++e) {
-        const NodeId u = graph.target(e);
-        if (u == v || u == kNoNode) continue;
+      for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[size_t{v} + 1]; ++e) {
+        const NodeId u = graph.targets[e];
         const size_t at = groups.place[u];
-        if (at < begin || at >= end) continue;
+        if (u == v || at < begin || at >= end) continue;
         targets.push_back(static_cast<int32_t>(at - begin));
         weights.push_back(weight_of(e));
         total += weights.back();
@@ -86,7 +86,8 @@ MetisRun partition_groups(const LevelGraph& graph, std::span<const uint32_t> gro
     return piece;
   });
   Buffer<uint32_t> clusters(group_of.size());
-  for (size_t v = 0; v < clusters.size(); ++v) clusters[v] = run.clusters[groups.place[v]];
+  for (size_t v = 0; v < clusters.size(); ++v)
+    clusters[v] = groups.place[v] == kNoNode ? kNoNode : run.clusters[groups.place[v]];
   run.clusters = std::move(clusters);
   return run;
 }
@@ -94,7 +95,8 @@ MetisRun partition_groups(const LevelGraph& graph, std::span<const uint32_t> gro
 }  // namespace
 
 MetisRun partition_level(const LevelGraph& graph, uint32_t parts, float imbalance, uint64_t seed) {
-  const Buffer<uint32_t> all(graph.num_nodes(), 0);
+  Buffer<uint32_t> all(graph.num_nodes());
+  for (NodeId v = 0; v < graph.num_nodes(); ++v) all[v] = graph.has(v) ? 0 : kNoNode;
   return partition_groups(graph, all, std::span(&parts, 1), std::span(&imbalance, 1), seed);
 }
 

@@ -33,15 +33,11 @@ struct MultilevelRun {
   uint64_t metis_peak_rss = 0;
 };
 
-// The graph among `nodes` (rising ids, which must stay) as level 0, in so much memory: the store's own arrays, a copy
-// of a part of them, or, where that does not fit, the store's arrays read from disk in every pass. The result is the
-// same. A directed graph is always copied.
-LevelGraph make_level_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights,
-                            uint64_t memory = UINT64_MAX);
+// The graph among `nodes` (rising ids) as level 0: a view of the store's where that will do, else a copy.
+LevelGraph make_level_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights);
 
-// About what it takes with the graph in memory, and with the graph on disk.
+// About what it takes at most, the graph included.
 uint64_t estimate_multilevel_memory(uint64_t nodes, uint64_t entries);
-uint64_t least_multilevel_memory(uint64_t store_nodes, uint64_t entries, bool directed);
 
 // parts is from 2 to the number of nodes. Throws Interrupted.
 MultilevelRun partition_multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options);

@@ -114,10 +114,9 @@ struct Request {
     return !options.replace && fs::exists(path, ignored);
   }
   // What finding the clusters takes at least.
-  uint64_t partitioner_memory(uint64_t entries, const Dataset& data) const {
+  uint64_t partitioner_memory(uint64_t entries) const {
     if (parts == 1 || parts == nodes.size()) return 0;
-    if (options.method == PartitionMethod::kMultilevel)
-      return least_multilevel_memory(data.num_nodes(), entries, data.graph.directed());
+    if (options.method == PartitionMethod::kMultilevel) return estimate_multilevel_memory(nodes.size(), entries);
     return options.uses("objective") ? estimate_metis_memory(nodes.size(), entries) : 0;
   }
 
@@ -178,9 +177,8 @@ void PartitionOptions::take_memory(uint64_t budget, const Store& store, const st
     return;
   const Request request(store, data, *this);
   if (request.is_there()) return;
-  const uint64_t entries =
-      request.partitioner_memory(0, data) > 0 ? both_ways * count_entries(data, request.options) : 0;
-  const uint64_t least = std::max(least_layout, request.partitioner_memory(entries, data));
+  const uint64_t entries = request.partitioner_memory(0) > 0 ? both_ways * count_entries(data, request.options) : 0;
+  const uint64_t least = std::max(least_layout, request.partitioner_memory(entries));
   if (left >= least) return;
   const std::string what =
       left >= least_layout

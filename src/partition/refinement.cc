@@ -10,29 +10,32 @@
 namespace cgcn {
 namespace {
 
-// Runs decide(v, table of v's clusters, weight to its own) for every node for which wanted(v), on all threads.
+// Weight of v's links to its own cluster, and the table of all.
+template <class WeightOf>
+uint32_t rate_clusters(const LevelGraph& graph, std::span<const uint32_t> of, NodeId v, uint32_t count,
+                       WeightOf&& weight_of, RatingTable& table) {
+  rate_neighbours(graph, v, of.data(), weight_of, table, count);
+  return table.weight_of(of[v]);
+}
+
+// Runs decide(v, table, weight to its own cluster) for every node of the range for which wanted(v); on all threads.
 template <class Wanted, class Decide>
-void rate_nodes(const LevelGraph& graph, const Clusters& clusters, Wanted&& wanted, Decide&& decide) {
+void rate_nodes(const LevelGraph& graph, const Clusters& clusters, size_t first, size_t last, Wanted&& wanted,
+                Decide&& decide) {
   graph.with_weights([&](auto weight_of) {
-    for_each_batch(clusters.of.size(), [&](size_t first, size_t last) {
-      parallel_blocks(last - first, kDecidedNodes, [&](size_t begin, size_t end) {
-        RatingTable& table = rating_table();
-        for (size_t i = first + begin; i < first + end; ++i) {
-          const auto v = static_cast<NodeId>(i);
-          if (i + 2 < first + end && wanted(v + 2)) prefetch_groups(graph, v + 2, clusters.of.data());
-          if (!wanted(v)) continue;
-          table.begin(std::min<uint64_t>(graph.degree(v), clusters.count));
-          add_neighbours(graph, v, clusters.of.data(), weight_of, table);
-          decide(v, table, table.weight_of(clusters.of[v]));
-        }
-      });
-      graph.release_rows(first, last);
+    parallel_blocks(last - first, kDecidedNodes, [&](size_t begin, size_t end) {
+      RatingTable& table = rating_table();
+      for (size_t i = first + begin; i < first + end; ++i) {
+        const auto v = static_cast<NodeId>(i);
+        if (i + 2 < first + end && wanted(v + 2)) prefetch_groups(graph, v + 2, clusters.of.data());
+        if (!wanted(v)) continue;
+        const uint32_t own = rate_clusters(graph, clusters.of, v, clusters.count, weight_of, table);
+        decide(v, table, own);
+      }
+      graph.release_rows(first + begin, first + end);
     });
   });
 }
-
-// One sum for each run of nodes that a thread takes.
-size_t count_blocks(size_t nodes) { return (nodes + kDecidedNodes - 1) / kDecidedNodes; }
 
 // A node that must leave its cluster.
 struct Leaver {
@@ -70,9 +73,10 @@ class Balancer {
   // where none has.
   void find_leavers() {
     leavers_.clear();
-    std::vector<std::vector<Leaver>> found(count_blocks(clusters_.of.size()));
+    std::vector<std::vector<Leaver>> found((clusters_.of.size() + kDecidedNodes - 1) / kDecidedNodes);
     rate_nodes(
-        graph_, clusters_, [&](NodeId v) { return clusters_.overloaded(clusters_.of[v]); },
+        graph_, clusters_, 0, clusters_.of.size(),
+        [&](NodeId v) { return clusters_.of[v] != kNoNode && clusters_.overloaded(clusters_.of[v]); },
         [&](NodeId v, const RatingTable& table, uint32_t own) {
           uint32_t best = kNoNode, best_weight = 0;
           for (size_t i = 0; i < table.size(); ++i) {
@@ -123,7 +127,8 @@ class Balancer {
 void Clusters::weigh(const LevelGraph& graph) {
   for (size_t c = 0; c < graph.num_constraints; ++c) {
     weight[c].assign(count, 0);
-    for (size_t v = 0; v < of.size(); ++v) weight[c][of[v]] += graph.node_weight(static_cast<NodeId>(v), c);
+    for (size_t v = 0; v < of.size(); ++v)
+      if (of[v] != kNoNode) weight[c][of[v]] += graph.node_weight(static_cast<NodeId>(v), c);
   }
 }
 
@@ -171,9 +176,9 @@ class Jet {
 
   // Where each node would go on its own. Returns the weight of the entries between clusters.
   uint64_t choose() {
-    std::vector<uint64_t> cut(count_blocks(clusters_.of.size()), 0);
+    std::vector<uint64_t> cut((clusters_.of.size() + kDecidedNodes - 1) / kDecidedNodes, 0);
     rate_nodes(
-        graph_, clusters_, [](NodeId) { return true; },
+        graph_, clusters_, 0, clusters_.of.size(), [&](NodeId v) { return clusters_.of[v] != kNoNode; },
         [&](NodeId v, const RatingTable& table, uint32_t own) {
           uint32_t best = kNoNode, best_weight = 0;
           for (size_t i = 0; i < table.size(); ++i) {
@@ -196,34 +201,29 @@ class Jet {
     return std::accumulate(cut.begin(), cut.end(), uint64_t{0});
   }
 
-  // Whether v does not lose when the neighbours that gain more have moved before it.
-  template <class WeightOf>
-  bool still_gains(NodeId v, WeightOf&& weight_of) const {
-    const Plan plan = plan_[v];
-    int64_t gain = 0;
-    for (EdgeOffset e = graph_.row_begin(v); e < graph_.row_end(v); ++e) {
-      const NodeId u = graph_.target(e);
-      if (u == kNoNode || u == v) continue;
-      const Plan other = plan_[u];
-      const bool before = other.to != kNoNode && (other.gain > plan.gain || (other.gain == plan.gain && u < v));
-      const uint32_t there = before ? other.to : clusters_.of[u];
-      if (there == plan.to) gain += weight_of(e);
-      if (there == clusters_.of[v]) gain -= weight_of(e);
-    }
-    return gain >= 0;
-  }
-
   // Nodes whose gain holds when those that gain more have moved, go. Returns how many.
   uint64_t move_together() {
     const size_t n = clusters_.of.size();
     Buffer<uint8_t> goes(n, 0);
     graph_.with_weights([&](auto weight_of) {
-      for_each_batch(n, [&](size_t first, size_t last) {
-        parallel_blocks(last - first, kDecidedNodes, [&](size_t begin, size_t end) {
-          for (size_t i = first + begin; i < first + end; ++i)
-            if (plan_[i].to != kNoNode) goes[i] = still_gains(static_cast<NodeId>(i), weight_of) ? 1 : 0;
-        });
-        graph_.release_rows(first, last);
+      parallel_blocks(n, kDecidedNodes, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          const auto v = static_cast<NodeId>(i);
+          const Plan plan = plan_[v];
+          if (clusters_.of[v] == kNoNode || plan.to == kNoNode) continue;
+          int64_t gain = 0;
+          for (EdgeOffset e = graph_.offsets[v]; e < graph_.offsets[size_t{v} + 1]; ++e) {
+            const NodeId u = graph_.targets[e];
+            uint32_t there = clusters_.of[u];
+            if (there == kNoNode || u == v) continue;
+            const Plan other = plan_[u];
+            if (other.to != kNoNode && (other.gain > plan.gain || (other.gain == plan.gain && u < v))) there = other.to;
+            if (there == plan.to) gain += weight_of(e);
+            if (there == clusters_.of[v]) gain -= weight_of(e);
+          }
+          goes[v] = gain >= 0 ? 1 : 0;
+        }
+        graph_.release_rows(begin, end);
       });
     });
     uint64_t moved = 0;

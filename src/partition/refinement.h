@@ -9,7 +9,7 @@ namespace cgcn {
 
 // Which cluster each node of a level is in, and what the clusters weigh.
 struct Clusters {
-  Buffer<uint32_t> of;  // per node
+  Buffer<uint32_t> of;  // per node; kNoNode where it is not partitioned
   uint32_t count = 0;
   std::array<std::vector<uint64_t>, kMostConstraints> weight;
   std::array<uint64_t, kMostConstraints> most{};  // that a cluster may weigh

@@ -46,6 +46,7 @@ TEST(Error, ShowsLittleOfAFile) {
 }
 
 TEST(Quoted, CutsBetweenCharacters) {
+  EXPECT_EQ(std::string(Error("bad", "f", "one of:\n  a\n  b").what()), "f: bad\n  try: one of:\n  a\n  b");
   EXPECT_EQ(quoted("äöü", 3), "äö… (6 bytes)");
   EXPECT_EQ(quoted("äöü"), "äöü");
   EXPECT_EQ(quoted(""), "");

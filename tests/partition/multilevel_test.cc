@@ -233,32 +233,6 @@ TEST(Multilevel, AnInterruptStopsIt) {
   clear_interrupt();
 }
 
-// The same bits in any memory: all in memory, or read from disk in every pass, with a contraction of many stretches.
-TEST(Multilevel, AGraphThatStaysOnDiskGivesTheSameClusters) {
-  log::set_level(log::Level::kQuiet);
-  for (uint32_t seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(seed);
-    const Dataset data = seed == 0 ? planted(600, 40, 6, 3) : fuzzed_graph(seed);
-    std::vector<NodeId> nodes;
-    for (NodeId v = 0; v < data.num_nodes(); ++v)
-      if (seed % 3 == 1 || v % 4 != 1) nodes.push_back(v);
-    if (nodes.size() < 8) continue;
-    PartitionOptions options;
-    options.node_weights = seed % 4 == 2 ? NodeWeights::kDegree : NodeWeights::kUniform;
-    const auto clusters = [&](uint64_t memory, int threads) {
-      const ThreadCountScope scope(threads);
-      LevelGraph graph = make_level_graph(data, nodes, options.node_weights, memory);
-      EXPECT_EQ(graph.streamed > 0, memory == 1 && !data.graph.directed());
-      const MultilevelRun run = partition_multilevel(std::move(graph), seed == 0 ? 600 : 4, options);
-      return std::vector<uint32_t>(run.clusters.begin(), run.clusters.end());
-    };
-    const std::vector<uint32_t> in_memory = clusters(UINT64_MAX, 1);
-    EXPECT_EQ(in_memory, clusters(1, 1));
-    EXPECT_EQ(in_memory, clusters(1, 3));
-    if (HasFailure()) return;
-  }
-}
-
 TEST(Multilevel, ContractionAddsUpWhatLiesBetweenClusters) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
