@@ -13,7 +13,7 @@ using nlohmann::json;
 constexpr const char* kFoldersOfStores[] = {"partitions", "cache", "aggregated"};
 
 // An array of any store, by name; for one whose meta.json can no longer be read.
-bool is_array_name(const std::string& name) {
+bool is_known_array(const std::string& name) {
   constexpr std::array kPrefixes = {"adjacency_", "features", "labels", "split",
                                     "graph_ids",  "node_ids", "order",  "cluster_offsets"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](const char* prefix) { return name.starts_with(prefix); });
@@ -35,7 +35,7 @@ fs::path find_foreign(const fs::path& folder) {
     if (name == "meta.json" || is_temporary_name(name)) continue;
     if (path.extension() == ".npy" && entry.is_regular_file(error)) {
       const std::string array = path.stem().string();
-      if (readable ? meta["arrays"].contains(array) : is_array_name(array)) continue;
+      if (readable ? meta["arrays"].contains(array) : is_known_array(array)) continue;
     }
     if (!entry.is_directory(error) ||
         std::find(std::begin(kFoldersOfStores), std::end(kFoldersOfStores), name) == std::end(kFoldersOfStores))
