@@ -98,6 +98,7 @@ std::string RunOptions::why_unused(const Option& option, const DataTraits& data)
     if (optimiser.weight_decay == 0) return "--weight-decay 0";
     return only_if(hidden_layers > 0 || model.head == HeadKind::kDense, "there is no other layer");
   }
+  if (name == "optimiser") return only_if(optimiser.weight_decay > 0, "without --weight-decay AdamW is Adam");
   if (name == "dense-adam") return only_if(data.sparse, "the features are dense");
   if (name == "normalise-rows") return only_if(!data.identity, "the graph has no features");
   const bool steps = train.schedule == LearningRateSchedule::kStep;

@@ -283,9 +283,12 @@ TEST_F(Memory, ACheckpointsWordAllocatesNothing) {
   const size_t end = bytes.rfind('}', 8 + length + 7);  // padding behind the header makes room for the digits
   ASSERT_GE(8 + length + 7 - end, size_t{7});
   bytes.erase(8 + length, 7);
-  const size_t checksums = bytes.find("\"checksums\"");  // as a file of another program, which has none
+  const size_t checksums = bytes.find("\"checksums\"");  // as in a file that has none
   ASSERT_NE(checksums, std::string::npos);
   bytes.replace(checksums, 11, "\"checksumz\"");
+  const std::string version = "\\\"version\\\":";  // and of the version that had none
+  ASSERT_NE(bytes.find(version), std::string::npos);
+  bytes[bytes.find(version) + version.size()] = '3';
   std::ofstream(file, std::ios::binary) << bytes;
   Outcome outcome;
   EXPECT_LT(peak_of({"predict", "r/best.safetensors", "--output", "p.npy"}, outcome), uint64_t{500} << 20);

@@ -220,7 +220,7 @@ def prepare(work):
     os.mkdir(f'{work}/tables')
     with open(f'{work}/tables/edges.csv', 'w') as edges, open(f'{work}/tables/people.csv', 'w') as people, \
             open(f'{work}/tables/plans.csv', 'w') as plans:
-        edges.write('source,target\n')
+        edges.write('source,target\nu5,u5\n')
         people.write('user,age,city\n')
         plans.write('user,plan,kind\n')
         for v in range(90):
