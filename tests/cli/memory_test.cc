@@ -268,34 +268,6 @@ TEST_F(Memory, WhatDoesNotFitIsRefusedBeforeItIsAllocated) {
   EXPECT_EQ(partitioned.exit_code, 0) << partitioned.errors;
 }
 
-// A checkpoint is a file that someone may have sent: what it declares is compared with what it holds.
-TEST_F(Memory, ACheckpointsWordAllocatesNothing) {
-  generate("g");
-  ASSERT_EQ(run(train("g", "r", {}, 1)).exit_code, 0);
-  const fs::path file = folder_ / "r/best.safetensors";
-  std::string bytes = read_text_file(file);
-  const std::string before = "num_classes\\\":", after = "num_classes\\\":1000000";
-  const size_t at = bytes.find(before);
-  ASSERT_NE(at, std::string::npos);
-  uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), sizeof length);
-  bytes.replace(at, before.size(), after);
-  const size_t end = bytes.rfind('}', 8 + length + 7);  // padding behind the header makes room for the digits
-  ASSERT_GE(8 + length + 7 - end, size_t{7});
-  bytes.erase(8 + length, 7);
-  const size_t checksums = bytes.find("\"checksums\"");  // as in a file that has none
-  ASSERT_NE(checksums, std::string::npos);
-  bytes.replace(checksums, 11, "\"checksumz\"");
-  const std::string version = "\\\"version\\\":";  // and of the version that had none
-  ASSERT_NE(bytes.find(version), std::string::npos);
-  bytes[bytes.find(version) + version.size()] = '3';
-  std::ofstream(file, std::ios::binary) << bytes;
-  Outcome outcome;
-  EXPECT_LT(peak_of({"predict", "r/best.safetensors", "--output", "p.npy"}, outcome), uint64_t{500} << 20);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.errors, HasSubstr("has the shape"));
-}
-
 TEST_F(Memory, ALargeTextInASmallFileIsImportedWithinTheBudget) {
   {  // 12 million edges, 50 MB of text, in 60 KB
     const gzFile file = gzopen((folder_ / "edges.csv.gz").c_str(), "wb");

@@ -144,6 +144,21 @@ TEST_F(CheckpointTest, AVersionWithoutChecksumsIsReadWithANote) {
   EXPECT_EQ(after.state.regular.best_score, before.state.standing.best_score);
 }
 
+// A checkpoint is a file that someone may have sent: what it declares is compared with what it holds, right checksums
+// or not.
+TEST_F(CheckpointTest, AWordOfItsDescriptionAllocatesNothing) {
+  train(make_store(), "run");
+  const fs::path file = last_checkpoint(folder_ / "run");
+  rewrite(file, [](auto& metadata, Arrays&) {
+    auto description = nlohmann::json::parse(metadata.at("clustergcn"));
+    description["shape"]["num_classes"] = 100'000'000;
+    metadata["clustergcn"] = description.dump();
+  });
+  const uint64_t before = memory_figures().peak_rss;
+  EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }), HasSubstr("has the shape"));
+  EXPECT_LT(memory_figures().peak_rss - before, uint64_t{200} << 20);
+}
+
 TEST_F(CheckpointTest, WhatIsNotFiniteIsRefusedByName) {
   train(make_store(), "run");
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
