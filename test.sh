@@ -60,7 +60,7 @@ run_unit() {
 
 run_asan() {
   build_preset asan unit_tests
-  run_ctest asan -LE 'slow|cli' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
+  run_ctest asan -LE 'slow|cli|faults' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
 }
 
 # Modules whose code runs on several threads and that start no process: ThreadSanitizer cannot follow a fork of a process with threads, as
