@@ -99,7 +99,9 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : file_(std::make_shared<
   if (!header.is_object()) fail("its header is not a JSON object");
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (const auto& [name, value] : header.items()) {
+  for (const auto& [first, second] : header.items()) {
+    const auto& name = first;  // clang does not capture a binding
+    const auto& value = second;
     if (name == kMetadataItself) {
       if (!value.is_object()) fail("__metadata__ is not an object");
       for (const auto& [key, entry] : value.items()) {
