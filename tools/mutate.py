@@ -63,10 +63,10 @@ MUTATIONS = [
     ("importance by the norm where the square is asked", "batch/importance_sampler.cc", "double{value} * value;", "std::abs(double{value});", ["batch"], ""),
     ("targets come in the same order every epoch", "batch/sampled_batches.cc", "Random(options_.seed, Purpose::kBatchOrder, epoch).shuffle", "Random(options_.seed, Purpose::kBatchOrder, 0).shuffle", ["batch"], ""),
     # nn
-    ("decay scope ignored", "nn/adam.cc", 'options_.decay_scope == DecayScope::kAll || p.name.starts_with("layer1.")', "true", ["train:ExactTest.Decay*"], ""),
+    ("decay scope ignored", "nn/adam.cc", "options_.decay_scope == DecayScope::kAll || is_of_first_layer(model, p)", "(is_of_first_layer(model, p), true)", ["train:ExactTest.Decay*"], ""),
     ("dense Adam ignored", "nn/adam.cc", "options_.dense ? TouchedRows{} : model.touched_rows(i)", "model.touched_rows(i)", ["nn"], ""),
     ("Glorot with half the variance", "nn/parameters.cc", "std::sqrt(6.0f /", "std::sqrt(3.0f /", ["nn"], ""),
-    ("no residual", "nn/layer.cc", "layer.residual = options.residual && i > 0 && !layer.last;", "layer.residual = false;", ["nn"], ""),
+    ("no residual", "nn/convolution.cc", "residual_(options.residual && !shape.last)", "residual_(false)", ["nn"], ""),
     ("nodes without a label count in the loss's mean", "nn/loss.cc", "static_cast<double>(loss_rows.size()) *", "static_cast<double>(logits.rows) *", ["nn"], ""),
     ("the history keeps its first values", "nn/history.cc", "std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", "if (kept.row(nodes[r])[0] == 0) std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", ["train:Methods*:*VrGcn*:*History*", "nn"], ""),
     # train
@@ -80,7 +80,7 @@ MUTATIONS = [
     ("standardised on all nodes", "train/standardise.cc", "if (data.role(static_cast<NodeId>(v)) != Role::kTrain) continue;", "", ["train:Standardise*"], ""),
     ("macro F1 counts classes that nobody has", "train/metrics.cc", "if (counts.support() + counts.false_positives == 0) continue;", "", ["train:*Metrics*:*Tally*:*Scores*"], ""),
     ("the cosine schedule is an epoch ahead", "train/train_options.cc", "std::cos(std::numbers::pi * epoch / epochs)", "std::cos(std::numbers::pi * (epoch + 1) / epochs)", ["train:RunOptions*"], ""),
-    ("a projected layer forgets its own part", "train/inference.cc", "z.data[i] = part.data[i] + gathered[i];", "z.data[i] = gathered[i];", ["train:InferenceTest*"], ""),
+    ("stages of inference take the input for their messages", "train/inference.cc", "own_messages ? made : own;", "false ? made : own;", ["train:InferenceTest*"], ""),
     ("a neighbourhood leaves the last block incomplete", "train/neighbourhood.cc", "if (rows.empty() || rows.back() < first) return;", "return;", ["train:ExactTest.TheNeighbourhood*"],
      "on processors whose products have the same bits for any number of rows nothing differs; it is for those where they do not"),
     # report, reproduce, cli
