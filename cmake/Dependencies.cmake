@@ -11,15 +11,15 @@ find_package(CLI11 REQUIRED)
 
 # OpenBLAS, the pthread build without threads of its own: loaded at run time by the first product (src/kernels/blas.cc), so that only its header and its place are
 # needed here.
-find_library(OPENBLAS_LIBRARY NAMES libopenblas.so.0 PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread NO_DEFAULT_PATH)
-if(NOT OPENBLAS_LIBRARY)
-  set(OPENBLAS_LIBRARY libopenblas.so.0)
+find_library(OPENBLAS_PTHREAD_LIBRARY NAMES libopenblas.so.0 PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread NO_DEFAULT_PATH)
+if(NOT OPENBLAS_PTHREAD_LIBRARY)
+  set(OPENBLAS_PTHREAD_LIBRARY libopenblas.so.0)
 endif()
-find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
+find_path(OPENBLAS_PTHREAD_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread
   ${CMAKE_LIBRARY_ARCHITECTURE} openblas REQUIRED)
 add_library(openblas INTERFACE)
-target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
-target_compile_definitions(openblas INTERFACE CGCN_OPENBLAS="${OPENBLAS_LIBRARY}")
+target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_PTHREAD_INCLUDE_DIR})
+target_compile_definitions(openblas INTERFACE CGCN_OPENBLAS="${OPENBLAS_PTHREAD_LIBRARY}")
 
 find_library(METIS_LIBRARY NAMES metis REQUIRED)
 find_path(METIS_INCLUDE_DIR metis.h REQUIRED)

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -90,17 +92,29 @@ void reserve_buffers(size_t count) {
   for (void* buffer : buffers) blas.give_buffer(buffer);
 }
 
+// Sets a variable of the environment for as long as it lives.
+class EnvironmentScope {
+ public:
+  EnvironmentScope(const char* name, const char* value) : name_(name) {
+    if (const char* set = std::getenv(name)) before_ = set;
+    ::setenv(name, value, 1);
+  }
+  ~EnvironmentScope() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  EnvironmentScope(const EnvironmentScope&) = delete;
+  EnvironmentScope& operator=(const EnvironmentScope&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 // The pthread build by its place, or whichever is installed. It makes its threads while it is being loaded, unless told
-// to make none.
+// to make none; the OpenMP build asks OpenMP at each product.
 void* open_library() {
-  constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
-  const char* set = std::getenv(kThreads);
-  const std::string before = set != nullptr ? set : "";
-  ::setenv(kThreads, "1", 1);
+  const EnvironmentScope pthread_build("OPENBLAS_NUM_THREADS", "1"), openmp_build("OMP_NUM_THREADS", "1");
   void* library = ::dlopen(CGCN_OPENBLAS, kFlags);
   if (library == nullptr) library = ::dlopen("libopenblas.so.0", kFlags);
-  set != nullptr ? ::setenv(kThreads, before.c_str(), 1) : ::unsetenv(kThreads);
   if (library == nullptr) throw Error(fmt::format("OpenBLAS cannot be loaded: {}", ::dlerror()), {}, kInstall);
   return library;
 }
