@@ -4,6 +4,12 @@
 #include "common/timer.h"
 
 namespace cgcn {
+namespace {
+
+// Waking a thread takes up to fifty microseconds, and it takes a core from the step.
+constexpr double kQuickSeconds = 50e-6;
+
+}  // namespace
 
 BatchQueue::BatchQueue(const BatchSource& source, uint32_t epoch, uint32_t end_epoch, uint32_t index, uint32_t ahead)
     : source_(source),
@@ -24,28 +30,35 @@ BatchQueue::~BatchQueue() {
   thread_.join();
 }
 
-void BatchQueue::prepare_ahead() {
+void BatchQueue::prepare(uint64_t number) {
   const uint32_t per_epoch = source_.batches_per_epoch();
-  for (uint64_t number = prepared_; number < end_; ++number) {
-    {
-      // Batch taken_ - 1 is in use: its slot is free only when the next one has been taken.
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || number < taken_ + ring_.size() - 1; });
-      if (stopping_) return;
-    }
+  const Timer timer;
+  BatchStorage& storage = *ring_[number % ring_.size()];
+  source_.prepare(static_cast<uint32_t>(number / per_epoch), static_cast<uint32_t>(number % per_epoch), storage);
+  storage.batch.seconds = timer.seconds();
+}
+
+void BatchQueue::prepare_ahead() {
+  std::unique_lock lock(mutex_);
+  while (prepared_ < end_) {
+    // Batch taken_ - 1 is in use: its slot is free only when the next one has been taken.
+    changed_.wait(lock, [&] { return stopping_ || (!next_is_quick() && prepared_ < taken_ + ring_.size() - 1); });
+    if (stopping_) return;
+    const uint64_t number = prepared_;
+    preparing_ = true;
+    lock.unlock();
     std::exception_ptr failure;
     try {
-      const Timer timer;
-      BatchStorage& storage = *ring_[number % ring_.size()];
-      source_.prepare(static_cast<uint32_t>(number / per_epoch), static_cast<uint32_t>(number % per_epoch), storage);
-      storage.batch.seconds = timer.seconds();
+      prepare(number);
     } catch (...) {
       failure = std::current_exception();
     }
-    {
-      const std::lock_guard lock(mutex_);
-      failure_ = failure;
-      if (!failure) prepared_ = number + 1;
+    lock.lock();
+    preparing_ = false;
+    failure_ = failure;
+    if (!failure) {
+      prepared_ = number + 1;
+      quick_ = ring_[number % ring_.size()]->batch.seconds < kQuickSeconds;
     }
     changed_.notify_all();
     if (failure) return;
@@ -55,8 +68,16 @@ void BatchQueue::prepare_ahead() {
 const Batch& BatchQueue::next() {
   std::unique_lock lock(mutex_);
   CGCN_CHECK(taken_ < end_, "no batch is left");
-  const uint64_t number = taken_++;
-  changed_.notify_all();
+  const uint64_t number = taken_;
+  if (next_is_quick()) {  // holding the lock: the thread begins none meanwhile
+    prepare(number);
+    prepared_ = ++taken_;
+    quick_ = ring_[number % ring_.size()]->batch.seconds < kQuickSeconds;
+    if (!quick_) changed_.notify_all();
+    return ring_[number % ring_.size()]->batch;
+  }
+  ++taken_;
+  if (!quick_) changed_.notify_all();
   changed_.wait(lock, [&] { return prepared_ > number || failure_; });
   if (prepared_ <= number) std::rethrow_exception(failure_);
   return ring_[number % ring_.size()]->batch;

@@ -1,4 +1,5 @@
-// Batches prepared ahead, on a thread of their own, into storage that is used again and again.
+// Batches prepared ahead, on a thread of their own, into storage that is used again and again. Batches that take less
+// time to prepare than to wake that thread are prepared when they are asked for.
 #pragma once
 
 #include <condition_variable>
@@ -25,15 +26,19 @@ class BatchQueue {
   const Batch& next();
 
  private:
+  void prepare(uint64_t number);
   void prepare_ahead();
+  bool next_is_quick() const { return quick_ && !preparing_ && prepared_ == taken_; }
 
   const BatchSource& source_;
   const uint64_t end_;  // batches are numbered epoch × batches_per_epoch + index
   std::vector<std::unique_ptr<BatchStorage>> ring_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t prepared_;  // the next one to prepare; all before it are ready
-  uint64_t taken_;     // the next one to hand out
+  uint64_t prepared_;       // the next one to prepare; all before it are ready
+  uint64_t taken_;          // the next one to hand out
+  bool quick_ = false;      // the last one took so little time that the next is left to whoever takes it
+  bool preparing_ = false;  // by the thread
   bool stopping_ = false;
   std::exception_ptr failure_;
   std::thread thread_;

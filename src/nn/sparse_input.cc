@@ -18,18 +18,24 @@ size_t row_entries(const FeatureMatrix& features, NodeId v) {
   return features.kind() == FeatureMatrix::Kind::kIdentity ? 1 : features.row_columns(v).size();
 }
 
-void write_row(const FeatureMatrix& features, NodeId v, uint32_t first_column, uint32_t* columns, float* values) {
+// The row's entries that `keeps` keeps, scaled; keeps(i) is asked for i from 0 on. How many were written.
+template <class Keeps>
+size_t write_row(const FeatureMatrix& features, NodeId v, uint32_t first_column, float scale, const Keeps& keeps,
+                 uint32_t* columns, float* values) {
   if (features.kind() == FeatureMatrix::Kind::kIdentity) {
     columns[0] = first_column + v;
-    values[0] = 1;
-    return;
+    values[0] = scale;
+    return keeps(0);
   }
   const auto row_columns = features.row_columns(v);
   const auto row_values = features.row_values(v);
+  size_t kept = 0;
   for (size_t i = 0; i < row_columns.size(); ++i) {
-    columns[i] = first_column + row_columns[i];
-    values[i] = row_values[i];
+    columns[kept] = first_column + row_columns[i];
+    values[kept] = row_values[i] * scale;
+    kept += keeps(i);
   }
+  return kept;
 }
 
 }  // namespace
@@ -50,21 +56,33 @@ void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
   columns_.reserve_discarding(offsets_[n]);
   values_.reserve_discarding(offsets_[n]);
   bits_.reserve_discarding(offsets_[n] / 8 + 8 * (n + 2));
+  kept_.reserve_discarding(n);
   parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
-      const size_t first = offsets_[r], second = first + left(r), entries = offsets_[r + 1] - first;
-      if (left(r) > 0) write_row(rows.left, node(r), 0, &columns_[first], &values_[first]);
-      if (right(r) > 0) write_row(*rows.right, node(r), in, &columns_[second], &values_[second]);
-      if (step.dropout == 0) continue;
-      const DropoutMask mask{&bits_[first / 8 + 8 * r], 0, kernels::dropout_scale(step.dropout)};
-      const size_t row = r < sources ? r : r - sources;  // a node that comes twice is dropped alike
-      draw_dropout(step.dropout_key(stream), step.dropout, {row, row + 1}, {0, entries}, mask);
-      for (size_t i = 0; i < entries; ++i) values_[first + i] *= mask.keeps(r, i) ? mask.scale : 0;
+      const size_t first = offsets_[r], lefts = left(r), entries = offsets_[r + 1] - first;
+      DropoutMask mask;
+      if (step.dropout > 0) {
+        mask = {&bits_[first / 8 + 8 * r], 0, kernels::dropout_scale(step.dropout)};
+        const size_t row = r < sources ? r : r - sources;  // a node that comes twice is dropped alike
+        draw_dropout(step.dropout_key(stream), step.dropout, {row, row + 1}, {0, entries}, mask);
+      }
+      size_t place = first;
+      const auto write = [&](const FeatureMatrix& features, uint32_t first_column, size_t before) {
+        const auto keeps = [&](size_t i) { return mask.keeps(r, before + i); };
+        place += write_row(features, node(r), first_column, mask.scale, keeps, &columns_[place], &values_[place]);
+      };
+      if (lefts > 0) write(rows.left, 0, 0);
+      if (entries > lefts) write(*rows.right, in, lefts);
+      kept_[r] = static_cast<uint32_t>(place - first);
     }
   });
   const uint32_t columns = in + (rows.right != nullptr ? rows.right->columns() : 0);
-  name_rows(offsets_[n], columns);
-  if (step.dropout > 0) leave_out_zeros(n);
+  if (slots_.size() != columns) slots_.assign(columns, kNone);
+  named_.clear();
+  name_rows(rows.left, inputs, 0);
+  if (rows.right != nullptr) name_rows(*rows.right, rows.stacked ? inputs.first(rows.targets) : inputs, in);
+  for (const uint32_t row : named_) slots_[row] = kNone;
+  if (step.dropout > 0) leave_out_dropped(n);
   view_ = {static_cast<uint32_t>(n), columns, offsets_.data(), columns_.data(), values_.data()};
 }
 
@@ -76,35 +94,41 @@ void SparseInput::multiply(const Linear& linear, bool with_bias, Matrix out) con
 }
 
 // Dropped entries name their row of W too: an optimiser that steps named rows alone steps these.
-void SparseInput::name_rows(size_t entries, size_t columns) {
-  if (slots_.size() != columns) slots_.assign(columns, kNone);
-  named_.clear();
-  for (size_t i = 0; i < entries; ++i)
-    if (uint32_t& slot = slots_[columns_[i]]; slot == kNone) {
-      slot = 0;
-      named_.push_back(columns_[i]);
-    }
-  for (const uint32_t row : named_) slots_[row] = kNone;
+void SparseInput::name_rows(const FeatureMatrix& features, std::span<const NodeId> nodes, uint32_t first_column) {
+  const auto name = [&](uint32_t row) {
+    if (slots_[row] != kNone) return;
+    slots_[row] = 0;
+    named_.push_back(row);
+  };
+  for (const NodeId v : nodes)
+    if (features.kind() == FeatureMatrix::Kind::kIdentity)
+      name(first_column + v);
+    else
+      for (const uint32_t column : features.row_columns(v)) name(first_column + column);
 }
 
 // What was dropped adds nothing to a product: at a dropout of 0.8 a fifth is left to multiply.
-void SparseInput::leave_out_zeros(size_t rows) {
+void SparseInput::leave_out_dropped(size_t rows) {
   uint64_t kept = 0, begin = 0;
   for (size_t r = 0; r < rows; ++r) {
-    const uint64_t end = offsets_[r + 1];
-    for (uint64_t i = begin; i < end; ++i) {
-      columns_[kept] = columns_[i];
-      values_[kept] = values_[i];
-      kept += values_[i] != 0;
-    }
-    offsets_[r + 1] = kept;
-    begin = end;
+    std::copy_n(&columns_[begin], kept_[r], &columns_[kept]);
+    std::copy_n(&values_[begin], kept_[r], &values_[kept]);
+    kept += kept_[r];
+    begin = std::exchange(offsets_[r + 1], kept);
   }
+}
+
+// They are marked in slots_: where the batch names many, a look at all rows of W finds them in order.
+void SparseInput::sort_touched() {
+  if (touched_.size() < slots_.size() / 8) return std::sort(touched_.begin(), touched_.end());
+  touched_.clear();
+  for (uint32_t row = 0; row < slots_.size(); ++row)
+    if (slots_[row] != kNone) touched_.push_back(row);
 }
 
 void SparseInput::transpose() {
   const size_t entries = view_.num_entries();
-  std::sort(touched_.begin(), touched_.end());
+  sort_touched();
   for (size_t t = 0; t < touched_.size(); ++t) slots_[touched_[t]] = static_cast<uint32_t>(t);
 
   transposed_offsets_.reserve_discarding(touched_.size() + 2);
@@ -124,8 +148,10 @@ void SparseInput::transpose() {
 
 void SparseInput::backward(const Linear& linear, ConstMatrix gradient) {
   const Matrix weight_gradient = linear.weight_gradient();
+  for (const uint32_t row : named_) slots_[row] = 0;
   parallel_blocks(touched_.size(), kPassRows, [&](size_t begin, size_t end) {
-    for (size_t t = begin; t < end; ++t) std::fill_n(weight_gradient.row(touched_[t]), linear.out(), 0.0f);
+    for (size_t t = begin; t < end; ++t)
+      if (slots_[touched_[t]] == kNone) std::fill_n(weight_gradient.row(touched_[t]), linear.out(), 0.0f);
   });
   std::swap(touched_, named_);
   transpose();
@@ -140,7 +166,7 @@ void SparseInput::backward(const Linear& linear, ConstMatrix gradient) {
 
 uint64_t SparseInput::bytes() const {
   return 8 * (offsets_.size() + transposed_offsets_.size()) + 4 * (columns_.size() + transposed_columns_.size()) +
-         4 * (values_.size() + transposed_values_.size()) + bits_.size() +
+         4 * (values_.size() + transposed_values_.size()) + bits_.size() + 4 * kept_.size() +
          4 * (slots_.size() + touched_.capacity() + named_.capacity());
 }
 

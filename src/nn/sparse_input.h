@@ -34,14 +34,16 @@ class SparseInput {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  void name_rows(size_t entries, size_t columns);
-  void leave_out_zeros(size_t rows);
+  void name_rows(const FeatureMatrix& features, std::span<const NodeId> nodes, uint32_t first_column);
+  void leave_out_dropped(size_t rows);
+  void sort_touched();
   void transpose();
 
   Buffer<uint64_t> offsets_, transposed_offsets_;
   Buffer<uint32_t> columns_, transposed_columns_;
   Buffer<float> values_, transposed_values_;
   Buffer<uint8_t> bits_;
+  Buffer<uint32_t> kept_;                  // entries of each row that dropout keeps
   std::vector<uint32_t> named_;            // rows of W that the gathered rows name
   std::vector<uint32_t> slots_, touched_;  // row of W → place in touched_, the rows that the last gradient is of
   SparseView view_;
