@@ -2,7 +2,7 @@
 # Installs the distribution's packages that clustergcn is built from, with apt. Nothing is done where all are there
 # already, so that a second start needs neither network nor rights.
 #
-#   tools/install-packages.sh [build] [tests] [extras]     install what is missing of these sets (default: build)
+#   tools/install-packages.sh [build] [tests] [python] [extras]     install what is missing of these sets (default: build)
 #   tools/install-packages.sh --list [build] [tests] …     only name the packages
 set -euo pipefail
 
@@ -12,6 +12,9 @@ packages[build]="g++ cmake ninja-build ccache libtbb-dev libopenblas-pthread-dev
   libsimdjson-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libcurl4-openssl-dev libxxhash-dev libjs-chart.js"
 packages[tests]="libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev? clang-format
   python3 python3-numpy python3-scipy python3-pytest chromium?"
+# The Python module, and what its tests use.
+packages[python]="python3 python3-dev python3-numpy python3-setuptools python3-wheel python3-pip pybind11-dev python3-scipy python3-pytest python3-pandas
+  python3-networkx python3-sklearn mypy?"
 # Peers to compare with, the linter, and what tools/check-fresh-machine.sh needs.
 packages[extras]="python3-torch clang-tidy debootstrap shellcheck"
 
@@ -27,8 +30,8 @@ sets=()
 for argument in "$@"; do
   case $argument in
     --list) list_only=1 ;;
-    build | tests | extras) sets+=("$argument") ;;
-    *) fail "unknown set '$argument'" "try: build, tests, extras" ;;
+    build | tests | python | extras) sets+=("$argument") ;;
+    *) fail "unknown set '$argument'" "try: build, tests, python, extras" ;;
   esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(build)

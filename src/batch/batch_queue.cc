@@ -1,6 +1,7 @@
 #include "batch/batch_queue.h"
 
 #include "common/error.h"
+#include "common/session.h"
 #include "common/timer.h"
 
 namespace cgcn {
@@ -18,7 +19,10 @@ BatchQueue::BatchQueue(const BatchSource& source, uint32_t epoch, uint32_t end_e
       taken_(prepared_) {
   CGCN_CHECK(ahead > 0);
   for (uint32_t i = 0; i <= ahead; ++i) ring_.push_back(source.make_storage());
-  thread_ = std::thread([this] { prepare_ahead(); });
+  thread_ = std::thread([this, session = Session::current()] {
+    const SessionScope scope(session);
+    prepare_ahead();
+  });
 }
 
 BatchQueue::~BatchQueue() {

@@ -25,12 +25,12 @@ struct DownloadCommand {
     apply_common_options(import.common);
     const DownloadSource& source = find_download(name);
     std::error_code error;
-    if (!import.force && fs::exists(import.store, error))  // before a gigabyte is fetched, not after
+    if (!import.request.force && fs::exists(import.store, error))  // before a gigabyte is fetched, not after
       throw Error("already exists", import.store, "another name, or --force to replace it");
     const fs::path kept = folder.empty() ? fs::path(import.store + ".download") : fs::path(folder);
     import.source = download(source, base_url, kept).string();
-    if (import.import.format == "auto") import.import.format = source.format;
-    if (import.name.empty()) import.name = source.name;
+    if (import.request.import.format == "auto") import.request.import.format = source.format;
+    if (import.request.name.empty()) import.request.name = source.name;
     import.run();
     if (!keep) remove_downloaded(source, kept);
   }

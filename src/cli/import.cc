@@ -1,6 +1,5 @@
 // clustergcn import: outside files into a graph store, with an account of what was found and mended.
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -23,21 +22,6 @@ std::string describe_split(const Dataset& data) {
   const auto [train, validation, test] = data.split_sizes();
   return fmt::format("{} train, {} validation, {} test", format_count(train), format_count(validation),
                      format_count(test));
-}
-
-std::string default_name(const fs::path& path) {
-  std::error_code problem;
-  const fs::path whole = fs::weakly_canonical(path, problem).lexically_normal();  // "." has a name, too
-  const fs::path last = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
-  return last.stem().string();
-}
-
-// Runs are named after the graph.
-void check_name(const std::string& name) {
-  const bool plain =
-      std::none_of(name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7F; });
-  if (!plain || name.starts_with('.') || name.size() > 200)
-    throw std::invalid_argument("is a name of at most 200 characters, without '/' and not beginning with a dot");
 }
 
 // Class numbers are taken as they are: a zip code as a label makes a model with an output for every number below it.
@@ -106,30 +90,14 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
 }  // namespace
 
 void ImportCommand::list_options(OptionList& options) {
-  import.list_options(options);
-  options.begin_group("Writing");
-  options.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME").shape(check_name);
-  options.add("force", &force, "replace the store if it exists");
-  memory.list_options(options);
+  request.list_options(options);
   common.list_options(options);
 }
 
 void ImportCommand::run() {
   apply_common_options(common);
-  import.memory = memory.budget();
   const Timer timer;
-  const fs::path path = fs::path(source).lexically_normal();
-  const Reader& reader = choose_reader(path, import);
-  for (const std::string& file : {source, import.features, import.labels, import.split_file})
-    if (force && !file.empty() && lies_within(file, store))
-      throw Error("is what the import reads, and --force would delete it", file, "another name for the store");
-  StoreWriter writer(store, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
-  ImportReport report;
-  reader.read(path, import, writer, report);
-  ::malloc_trim(0);  // the edges are gone: what is mapped from here on is not to come on top of them
-  if (name.empty()) name = !report.name.empty() ? report.name : default_name(path);
-  writer.set_extra("import", {{"format", reader.name()}, {"lines", report.lines}});
-  writer.finish(name);
+  const auto [reader, report] = import_store(source, store, request);
   print_summary(store, common.json, reader, report, timer.seconds());
 }
 

@@ -4,17 +4,14 @@
 #include <string>
 
 #include "cli/command.h"
-#include "common/memory_budget.h"
-#include "io/reader.h"
+#include "engine/import.h"
 
 namespace cgcn {
 
 struct ImportCommand {
   CommonOptions common;
-  ImportOptions import;
-  MemoryOptions memory;
-  std::string source, store, name;
-  bool force = false;
+  ImportRequest request;
+  std::string source, store;
 
   void list_options(OptionList& options);
   void run();

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "common/error.h"
+#include "common/session.h"
 
 namespace cgcn {
 namespace {
@@ -39,7 +40,10 @@ void install_interrupt_handler() {
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file beyond `ulimit -f`
 }
 
-bool interrupted() { return requested != kNothing; }
+bool interrupted() {
+  if (Session* session = Session::current()) return session->stopped();
+  return requested != kNothing;
+}
 void request_interrupt() { requested = kStopped; }
 void clear_interrupt() { requested = kNothing; }
 void throw_if_interrupted() {

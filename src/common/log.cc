@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "common/session.h"
 
 namespace cgcn::log {
 namespace {
@@ -16,13 +17,14 @@ std::atomic<Level> current_level{Level::kNormal};
 }  // namespace
 
 void set_level(Level level) { current_level = level; }
-Level level() { return current_level; }
+Level level() { return Session::current() != nullptr ? Level::kNormal : current_level.load(); }
 bool is_terminal() {
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   return terminal;
 }
 
 void write_line(std::string_view text) {
+  if (const Session* session = Session::current()) return session->write_line(quoted(text, text.size()));
   std::string line = is_terminal() ? "\r\x1b[K" : "";
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());

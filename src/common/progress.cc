@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/session.h"
 
 namespace cgcn {
 namespace {
@@ -59,7 +60,7 @@ std::string cut(const std::string& text, size_t width) {
 
 Progress::Progress(std::string title, uint64_t total, std::string unit)
     : title_(std::move(title)), unit_(std::move(unit)), total_(total) {
-  if (log::level() != log::Level::kNormal) return;
+  if (log::level() != log::Level::kNormal || Session::current() != nullptr) return;
   const std::lock_guard lock(bars_mutex);
   thread_ = std::thread([this] { show_until_stopped(); });
   bars.push_back(this);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/session.h"
 #include "common/tbb_arenas.h"
 #include "common/timer.h"
 
@@ -51,6 +52,7 @@ class Loop {
 
   // Takes blocks until none is left, the thread's own first.
   void help(size_t thread) {
+    const SessionScope scope(session_);
     const bool before = std::exchange(inside_loop, true);
     for (size_t i = 0; i < lanes_.size(); ++i) empty((thread + i) % lanes_.size());
     inside_loop = before;
@@ -88,6 +90,7 @@ class Loop {
   std::vector<Lane> lanes_;
   const detail::BlockFunction function_;
   const void* const work_;
+  Session* const session_ = Session::current();
   std::exception_ptr failure_;
   std::mutex mutex_;
 };

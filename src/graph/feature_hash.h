@@ -4,12 +4,11 @@
 
 #include <string>
 
-#include "common/file.h"
 #include "graph/features.h"
 
 namespace cgcn {
 
-// The hash of the feature arrays in `folder`, named as docs/formats.md says. Reads them block by block.
-std::string hash_feature_files(const fs::path& folder, FeatureMatrix::Kind kind, NodeId rows, uint32_t columns);
+// Reads them block by block, and gives mapped pages back.
+std::string hash_features(const FeatureMatrix& features);
 
 }  // namespace cgcn

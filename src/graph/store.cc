@@ -49,6 +49,29 @@ bool is_content(const std::string& name) {
   return false;
 }
 
+template <class T>
+SharedArray<T> map_written(const fs::path& folder, const char* name) {
+  auto file = std::make_shared<const MappedFile>(array_file(folder, name));
+  const auto bytes = file->bytes().subspan(kNpyHeaderBytes);
+  return {{reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)}, std::move(file)};
+}
+
+// The feature arrays of a store that is being written.
+FeatureMatrix staged_features(const fs::path& folder, FeatureMatrix::Kind kind, NodeId rows, uint32_t columns) {
+  switch (kind) {
+    case FeatureMatrix::Kind::kDense32:
+      return FeatureMatrix::dense(map_written<float>(folder, "features"), columns);
+    case FeatureMatrix::Kind::kDense16:
+      return FeatureMatrix::dense16(map_written<Half>(folder, "features"), columns);
+    case FeatureMatrix::Kind::kSparse:
+      return FeatureMatrix::sparse(map_written<EdgeOffset>(folder, "features_offsets"),
+                                   map_written<uint32_t>(folder, "features_columns"),
+                                   map_written<float>(folder, "features_values"), columns);
+    default:
+      return FeatureMatrix::identity(rows);
+  }
+}
+
 std::string meta_checksum(json meta) {
   meta.erase("checksum");
   const std::string text = meta.dump();
@@ -58,8 +81,10 @@ std::string meta_checksum(json meta) {
 }  // namespace
 
 ArrayWriter::ArrayWriter(const fs::path& file, std::string dtype, size_t item_bytes, uint64_t columns)
-    : file_(file), dtype_(std::move(dtype)), item_bytes_(item_bytes), columns_(columns) {
-  file_.write(std::string(kNpyHeaderBytes, ' '));
+    : dtype_(std::move(dtype)), item_bytes_(item_bytes), columns_(columns) {
+  if (file.empty()) return;
+  file_.emplace(file);
+  file_->write(std::string(kNpyHeaderBytes, ' '));
 }
 
 void ArrayWriter::append_bytes(const void* data, size_t bytes) {
@@ -68,7 +93,7 @@ void ArrayWriter::append_bytes(const void* data, size_t bytes) {
 }
 
 void ArrayWriter::write_bytes(const void* data, size_t bytes) {
-  file_.write(data, bytes);
+  if (file_) file_->write(data, bytes);
   hasher_.add(data, bytes);
   bytes_ += bytes;
 }
@@ -80,21 +105,27 @@ json ArrayWriter::finish(OutputFile::Storing storing) {
     CGCN_CHECK(bytes_ % (item_bytes_ * columns_) == 0);
     shape = {bytes_ / item_bytes_ / columns_, columns_};
   }
-  const std::string header = make_npy_header(dtype_, shape);
-  file_.write_at(0, header.data(), header.size());
-  file_.commit(storing);
+  if (file_) {
+    const std::string header = make_npy_header(dtype_, shape);
+    file_->write_at(0, header.data(), header.size());
+    file_->commit(storing);
+  }
   return {{"dtype", dtype_}, {"shape", shape}, {"checksum", hex64(hasher_.digest64())}};
 }
 
-StoreWriter::StoreWriter(const fs::path& target, StagedDirectory::Existing existing, OutputFile::Storing storing)
-    : staging_(target, existing, require_replaceable_store),
-      storing_(storing),
-      meta_{{"format", kStoreFormat},
+StoreWriter::StoreWriter()
+    : meta_{{"format", kStoreFormat},
             {"version", kStoreVersion},
             {"features", {{"kind", "identity"}, {"columns", 0}}},
             {"labels", {{"kind", "none"}, {"classes", 0}}},
             {"class_names", json::array()},
             {"ids", "range"}} {}
+
+StoreWriter::StoreWriter(const fs::path& target, StagedDirectory::Existing existing, OutputFile::Storing storing)
+    : StoreWriter() {
+  staging_.emplace(target, existing, require_replaceable_store);
+  storing_ = storing;
+}
 
 void StoreWriter::declare_graph(NodeId num_nodes, uint64_t num_entries, uint64_t num_edges, bool directed,
                                 bool weighted) {
@@ -172,7 +203,7 @@ void StoreWriter::write_feature_names(std::vector<std::string> names, std::vecto
   encoding_ = std::move(encoding);
 }
 
-void StoreWriter::finish(const std::string& name, FeatureHash hash) {
+json StoreWriter::finish_meta(const std::string& name, const std::string& features_hash) {
   CGCN_CHECK(meta_.contains("nodes"), "a store without a graph");
   meta_["name"] = name;
   meta_["arrays"] = arrays_;
@@ -182,32 +213,52 @@ void StoreWriter::finish(const std::string& name, FeatureHash hash) {
   // Names may come from files in any encoding: what is not UTF-8 is replaced, so that meta.json can be read.
   meta_ = json::parse(meta_.dump(-1, ' ', false, json::error_handler_t::replace));
   meta_["graph_hash"] = hash_arrays(meta_, is_adjacency);
-  json& features = meta_["features"];
-  features["hash"] = hash == FeatureHash::kOfBytes
-                         ? hash_arrays(meta_, is_feature)
-                         : hash_feature_files(staging_.path(), feature_kind_, meta_["nodes"], features["columns"]);
+  meta_["features"]["hash"] = features_hash.empty() ? hash_arrays(meta_, is_feature) : features_hash;
   meta_["content_hash"] =
-      Hasher().add(hash_arrays(meta_, is_content)).add(features["hash"].get<std::string>()).digest128_hex();
+      Hasher().add(hash_arrays(meta_, is_content)).add(meta_["features"]["hash"].get<std::string>()).digest128_hex();
   meta_["checksum"] = meta_checksum(meta_);
-  OutputFile file(staging_.path() / "meta.json");
-  file.write(meta_.dump(2) + "\n");
+  return meta_;
+}
+
+void StoreWriter::finish(const std::string& name, FeatureHash hash) {
+  std::string features_hash;
+  if (hash == FeatureHash::kOfValues) {
+    CGCN_CHECK(meta_.contains("nodes"), "a store without a graph");
+    features_hash =
+        hash_features(staged_features(staging_->path(), feature_kind_, meta_["nodes"], meta_["features"]["columns"]));
+  }
+  OutputFile file(staging_->path() / "meta.json");
+  file.write(finish_meta(name, features_hash).dump(2) + "\n");
   file.commit();
-  staging_.commit();
+  staging_->commit();
+}
+
+void StoreWriter::write_dataset(const Dataset& dataset) {
+  write_graph(dataset.graph);
+  write_features(dataset.features);
+  write_labels(dataset.labels);
+  write_split(dataset.split);
+  write_graph_ids(dataset.graph_ids);
+  write_ids(dataset.ids);
+  write_class_names(dataset.class_names);
+  write_feature_names(dataset.feature_names, dataset.encoding);
 }
 
 void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory::Existing existing,
                  const json& extra) {
   StoreWriter writer(target, existing);
-  writer.write_graph(dataset.graph);
-  writer.write_features(dataset.features);
-  writer.write_labels(dataset.labels);
-  writer.write_split(dataset.split);
-  writer.write_graph_ids(dataset.graph_ids);
-  writer.write_ids(dataset.ids);
-  writer.write_class_names(dataset.class_names);
-  writer.write_feature_names(dataset.feature_names, dataset.encoding);
+  writer.write_dataset(dataset);
   for (const auto& [key, value] : extra.items()) writer.set_extra(key, value);
   writer.finish(dataset.name);
+}
+
+Store::Store(Dataset data, const fs::path& folder) : path_(folder) {
+  StoreWriter writer;
+  writer.write_dataset(data);
+  meta_ = writer.finish_meta(data.name, hash_features(data.features));
+  data.graph_hash = meta_.at("graph_hash");
+  data.content_hash = meta_.at("content_hash");
+  in_memory_ = std::move(data);
 }
 
 Store::Store(const fs::path& path, Verify verify) : path_(path) {
@@ -364,6 +415,7 @@ void Store::verify_structure() const {
 }
 
 Dataset Store::dataset() const {
+  if (in_memory_) return *in_memory_;
   Dataset dataset;
   dataset.path = path_;
   dataset.name = meta_.at("name");
@@ -406,6 +458,7 @@ void Store::release_pages() const {
 
 uint64_t Store::bytes_on_disk() const {
   uint64_t total = 0;
+  if (in_memory_) return in_memory_->graph.stored_bytes() + in_memory_->features.stored_bytes();
   std::error_code error;
   for (const auto& [name, array] : meta_.at("arrays").items()) total += fs::file_size(path_ / (name + ".npy"), error);
   return total;

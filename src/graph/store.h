@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "common/file.h"
@@ -58,7 +59,7 @@ struct DTypeOf<float> {
 // One array being written front to back; its shape is known only at the end.
 class ArrayWriter {
  public:
-  // columns 0: one-dimensional.
+  // columns 0: one-dimensional. No file: it is described, and written nowhere.
   ArrayWriter(const fs::path& file, std::string dtype, size_t item_bytes, uint64_t columns);
   ArrayWriter(const ArrayWriter&) = delete;  // its thread knows where it is
   ArrayWriter& operator=(const ArrayWriter&) = delete;
@@ -84,7 +85,7 @@ class ArrayWriter {
     if (behind_.valid()) behind_.get();
   }
 
-  OutputFile file_;
+  std::optional<OutputFile> file_;
   Hasher hasher_;
   std::string dtype_;
   size_t item_bytes_;
@@ -92,12 +93,16 @@ class ArrayWriter {
   std::future<void> behind_;  // last: waits for the thread before the file goes
 };
 
+// Where a store keeps an array.
+inline fs::path array_file(const fs::path& store, const std::string& name) { return store / (name + ".npy"); }
+
 // What identifies the features of a store. kOfValues: equal values in any form, sparse or dense, give the same, at the
 // price of reading them once more. kOfBytes: for a store that is derived from another, and compared with itself only.
 enum class FeatureHash { kOfValues, kOfBytes };
 
 class StoreWriter {
  public:
+  StoreWriter();  // writes nothing: for the meta.json that a store of the same arrays would have
   StoreWriter(const fs::path& target, StagedDirectory::Existing existing,
               OutputFile::Storing storing = OutputFile::Storing::kNow);
 
@@ -121,7 +126,7 @@ class StoreWriter {
   // begin_array<float>("features", columns), append rows, end_array, then declare_features.
   template <class T>
   ArrayWriter begin_array(const std::string& name, uint64_t columns = 0) {
-    return {staging_.path() / (name + ".npy"), DTypeOf<T>::name, sizeof(T), columns};
+    return {staging_ ? array_file(staging_->path(), name) : fs::path(), DTypeOf<T>::name, sizeof(T), columns};
   }
   void end_array(const std::string& name, ArrayWriter& writer) { arrays_[name] = writer.finish(storing_); }
   void declare_features(FeatureMatrix::Kind kind, uint32_t columns);
@@ -131,14 +136,19 @@ class StoreWriter {
   // Anything else to be kept in meta.json: where the data came from, a partition's options …
   void set_extra(const std::string& key, nlohmann::json value) { extra_[key] = std::move(value); }
 
+  // A data set that is in memory, but for what set_extra() takes and finish().
+  void write_dataset(const Dataset& dataset);
+
   // meta.json, then the rename.
   void finish(const std::string& name, FeatureHash hash = FeatureHash::kOfValues);
-  const fs::path& staging() const { return staging_.path(); }
-  const fs::path& target() const { return staging_.target(); }
+  // What meta.json holds; features_hash: as FeatureHash says.
+  nlohmann::json finish_meta(const std::string& name, const std::string& features_hash);
+  const fs::path& staging() const { return staging_->path(); }
+  const fs::path& target() const { return staging_->target(); }
 
  private:
-  StagedDirectory staging_;
-  OutputFile::Storing storing_;
+  std::optional<StagedDirectory> staging_;
+  OutputFile::Storing storing_ = OutputFile::Storing::kNow;
   std::map<std::string, nlohmann::json> arrays_;
   FeatureMatrix::Kind feature_kind_ = FeatureMatrix::Kind::kIdentity;
   std::vector<std::string> feature_names_;
@@ -153,14 +163,13 @@ void write_store(const fs::path& target, const Dataset& dataset, StagedDirectory
 // Error unless `path` is a graph store and holds nothing but what this program wrote: whoever replaces it deletes all.
 void require_replaceable_store(const fs::path& path);
 
-// Where a store keeps an array.
-inline fs::path array_file(const fs::path& store, const std::string& name) { return store / (name + ".npy"); }
-
 enum class Verify { kFull, kShapesOnly };  // kShapesOnly: for a store that this process has verified already
 
 class Store {
  public:
   explicit Store(const fs::path& path, Verify verify = Verify::kFull);
+  // A data set that is in memory, as if it had been written and opened. What is derived from it goes to the folder.
+  Store(Dataset data, const fs::path& folder);
 
   const fs::path& path() const { return path_; }
   const nlohmann::json& meta() const { return meta_; }
@@ -186,6 +195,7 @@ class Store {
 
   fs::path path_;
   nlohmann::json meta_;
+  std::optional<Dataset> in_memory_;
   mutable std::map<std::string, std::shared_ptr<MappedFile>> mapped_;
 };
 

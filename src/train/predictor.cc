@@ -108,13 +108,27 @@ void require_memory_for(const fs::path& run, uint64_t budget) {
                 fmt::format("more than {}", format_bytes(memory_figures().rss + kMemoryMargin + 2 * largest)));
 }
 
+SavedModel load_within(const fs::path& run, uint64_t budget) {
+  require_memory_for(run, budget);
+  return load_model(kept_checkpoint(run));
+}
+
 }  // namespace
 
 Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory)
     : memory_(memory.budget()),
-      saved_((require_memory_for(run, memory_), load_model(kept_checkpoint(run)))),
+      saved_(load_within(run, memory_)),
       store_(open_store(saved_, store)),
       data_(store_.dataset()) {
+  fit_model_to_data();
+}
+
+Predictor::Predictor(const fs::path& run, Store store, const MemoryOptions& memory)
+    : memory_(memory.budget()), saved_(load_within(run, memory_)), store_(std::move(store)), data_(store_.dataset()) {
+  fit_model_to_data();
+}
+
+void Predictor::fit_model_to_data() {
   saved_.scaling.columns = match_columns(saved_, data_);
   require_same_features(saved_, data_);
   std::error_code problem;

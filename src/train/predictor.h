@@ -16,6 +16,8 @@ class Predictor {
   // Error where the graph's features or classes are not those that the model knows.
   explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {});
 
+  Predictor(const fs::path& run, Store store, const MemoryOptions& memory);
+
   const Dataset& data() const { return data_; }
   const SavedModel& saved() const { return saved_; }
   uint32_t num_layers() const { return saved_.model->num_layers(); }
@@ -32,6 +34,8 @@ class Predictor {
   const PreparedFeatures& features();
   uint64_t memory_for_inference() const;
   void require_memory() const;
+
+  void fit_model_to_data();  // Error where they do not fit
 
   uint64_t memory_;  // for the whole process
   SavedModel saved_;

@@ -156,7 +156,7 @@ Trainer::Trainer(const Store& store, const RunOptions& options, RunDirectory run
                        partition.take_memory(budget_, store, [&] { return forecast_training_memory(options, data_); });
                        return ensure_partition(store, partition).layout;
                      }))),
-      trained_on_{fs::absolute(store.path()).string(),
+      trained_on_{data_.path.empty() ? std::string() : fs::absolute(store.path()).string(),
                   data_.name,
                   data_.content_hash,
                   hash_partition(layout_),
@@ -234,7 +234,7 @@ void Trainer::take_back_regular_best() {
   if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), file.string());
 }
 
-TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_epoch) {
+TrainingSummary Trainer::run(const std::function<bool(const EpochRecord&)>& on_epoch) {
   const uint32_t epochs = options_.train.epochs, batches = batches_->batches_per_epoch();
   if (state_.epoch < epochs && !out_of_patience()) {
     const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;
@@ -247,7 +247,7 @@ TrainingSummary Trainer::run(const std::function<void(const EpochRecord&)>& on_e
       check_memory();
       const EpochRecord record = end_epoch();
       progress.set_note(describe(record, state_));
-      if (on_epoch) on_epoch(record);
+      if (on_epoch && !on_epoch(record)) break;
     }
   }
   save();

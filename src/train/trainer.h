@@ -67,8 +67,9 @@ class Trainer {
   // partition is not the one it was trained on.
   Trainer(const Store& store, const RunOptions& options, RunDirectory run);
 
-  // Calls after every epoch. Throws Interrupted where the user stopped it, after having saved.
-  TrainingSummary run(const std::function<void(const EpochRecord&)>& on_epoch = {});
+  // Calls after every epoch, and ends there where that returns false. Throws Interrupted where the user stopped it,
+  // after having saved.
+  TrainingSummary run(const std::function<bool(const EpochRecord&)>& on_epoch = {});
 
   uint32_t batches_per_epoch() const { return batches_->batches_per_epoch(); }
   const TrainingState& state() const { return state_; }

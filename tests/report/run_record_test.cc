@@ -41,7 +41,10 @@ class RunRecord : public testing::Test {
     Trainer trainer(store, options, RunDirectory::create(folder_ / name, "test"));
     const fs::path run = trainer.directory().path();
     record_clusters(run, trainer.layout(), 2, 1);
-    trainer.run([&](const EpochRecord&) { while_running_ = read_run(run); });
+    trainer.run([&](const EpochRecord&) {
+      while_running_ = read_run(run);
+      return true;
+    });
     if (!until_end) fs::remove(run / "result.json");
     return run;
   }

@@ -50,6 +50,7 @@ TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
     try {
       trainer.run([](const EpochRecord& record) {
         if (record.epoch < 3) request_interrupt();
+        return true;
       });
       done = true;
     } catch (const Interrupted& stop) {

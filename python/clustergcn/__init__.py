@@ -1,0 +1,14 @@
+"""Deep graph convolutional networks on large graphs, by the Cluster-GCN algorithm.
+
+>>> import clustergcn as cg
+>>> graph = cg.Graph.generate(nodes=600, seed=1)
+>>> model = cg.ClusterGCNClassifier(layers=2, hidden=32, epochs=5, seed=1, verbose=0).fit(graph)
+>>> model.predict_proba(graph).shape
+(600, 8)
+"""
+from ._classifier import ClusterGCNClassifier, NotFittedError
+from ._errors import Error
+from ._graph import Graph
+from ._core import version as __version__
+
+__all__ = ["ClusterGCNClassifier", "Error", "Graph", "NotFittedError", "__version__"]

@@ -1,0 +1,313 @@
+"""The estimator, in the form that scikit-learn's have."""
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+import sys
+import time
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import _core
+from ._errors import Error
+from ._graph import Graph, as_settings
+
+
+class NotFittedError(Error, AttributeError):
+    """The model has not been trained yet."""
+
+
+_DEFAULTS = {option["name"].replace("-", "_"): option for option in _core.options()}
+
+
+class _Progress:
+    """One line that moves: in a terminal, and in a notebook."""
+
+    def __init__(self, verbose: int, on_epoch: Optional[Callable[[dict], Any]]) -> None:
+        self._verbose, self._on_epoch = verbose, on_epoch
+        self._began, self._shown, self._width = time.monotonic(), 0.0, 0
+        try:
+            from IPython import get_ipython  # type: ignore[import-not-found]
+            self._moves = get_ipython() is not None or sys.stderr.isatty()
+        except ImportError:
+            self._moves = sys.stderr.isatty()
+
+    def __call__(self, epoch: dict) -> Any:
+        if self._verbose:
+            self._show(epoch)
+        return self._on_epoch(epoch) if self._on_epoch is not None else True
+
+    def _show(self, epoch: dict) -> None:
+        now, last = time.monotonic(), epoch["epoch"] == epoch["epochs"]
+        if not last and now - self._shown < (0.1 if self._moves else 30):
+            return
+        if not self._moves and self._shown == 0.0 and not last and now - self._began < 2:
+            return
+        self._shown = now
+        score = f"  validation F1 {100 * epoch['validation']['micro_f1']:.2f} %" if epoch["validation"] else ""
+        line = f"epoch {epoch['epoch']}/{epoch['epochs']}  loss {epoch['loss']:.4f}{score}"
+        if self._moves:
+            sys.stderr.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        else:
+            sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._verbose and self._moves and self._width:
+            sys.stderr.write("\n")
+
+
+class ClusterGCNClassifier:
+    """Classes of nodes by a graph convolutional network, trained on clusters of the graph.
+
+    Parameters
+    ----------
+    layers, hidden, epochs, lr, dropout, seed, parts, per_batch, method, … :
+        Every option of ``clustergcn train``, by its name with underscores: ``help(ClusterGCNClassifier.options)``
+        lists them. What is not given has the default of the command line.
+    recipe : str, optional
+        Settings by name ("cora", "ppi", …), which the other parameters overrule.
+    threads : int
+        0: all cores.
+    verbose : int
+        1 shows progress on stderr, 0 is silent.
+
+    Attributes
+    ----------
+    classes_ : array
+        What the classes are called.
+    history_ : dict of arrays
+        "epoch", "loss", "seconds", "validation_f1" (NaN where it was not validated), one entry an epoch.
+    scores_ : dict
+        Scores of the kept model on the training, validation and test nodes.
+    n_features_in_ : int
+    feature_names_in_ : array of str, where the features have names
+
+    Examples
+    --------
+    >>> graph = Graph.generate(nodes=600, seed=1)
+    >>> model = ClusterGCNClassifier(layers=2, hidden=32, epochs=5, seed=1, verbose=0).fit(graph)
+    >>> model.predict(graph, nodes=[3, 1]).shape
+    (2,)
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(self, *, recipe: Optional[str] = None, threads: int = 0, verbose: int = 1, **options: Any) -> None:
+        self.recipe, self.threads, self.verbose = recipe, threads, verbose
+        self._names = list(options)
+        for name, value in options.items():
+            self._require_known(name)
+            setattr(self, name, value)
+
+    @staticmethod
+    def _require_known(name: str) -> None:
+        if name in _DEFAULTS:
+            return
+        near = difflib.get_close_matches(name, [*_DEFAULTS, "recipe", "threads", "verbose"], 1)
+        hint = f"did you mean {near[0]}?" if near else "ClusterGCNClassifier.options() lists them"
+        raise Error(f"no parameter {name}", f"there is no parameter of this name; {hint}", f"{name}=")
+
+    @staticmethod
+    def options() -> list:
+        """Every option: name, kind, default, help, choices."""
+        return [{**option, "name": name} for name, option in _DEFAULTS.items()]
+
+    # -- parameters, as scikit-learn asks for them ------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict:
+        return {name: getattr(self, name) for name in ("recipe", "threads", "verbose", *self._names)}
+
+    def set_params(self, **params: Any) -> "ClusterGCNClassifier":
+        for name, value in params.items():
+            if name not in ("recipe", "threads", "verbose"):
+                self._require_known(name)
+                if name not in self._names:
+                    self._names.append(name)
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> "ClusterGCNClassifier":
+        return type(self)(**self.get_params())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # type: ignore[import-not-found]
+        return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
+                    input_tags=InputTags(sparse=True))
+
+    def __repr__(self) -> str:
+        given = {name: value for name, value in self.get_params().items()
+                 if not (name == "recipe" and value is None or name == "threads" and value == 0 or
+                         name == "verbose" and value == 1)}
+        return f"ClusterGCNClassifier({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, adjacency: Any = None, train: Any = None, validation: Any = None,
+            run: "str | os.PathLike[str] | None" = None, resume: bool = False,
+            on_epoch: Optional[Callable[[dict], Any]] = None) -> "ClusterGCNClassifier":
+        """Trains.
+
+        Parameters
+        ----------
+        X : Graph, or features with `y` and `adjacency`
+        y : classes, where X holds features
+        adjacency : SciPy sparse matrix, where X holds features
+        train, validation : masks or node numbers, where X holds features; train: otherwise all nodes with a class
+        run : path, optional
+            Where to keep the run, as ``clustergcn train --run`` does: settings, metrics, checkpoints.
+        resume : bool
+            Go on with that run.
+        on_epoch : callable, optional
+            Gets a dict after each epoch; where it returns False, training ends.
+        """
+        graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
+        progress = _Progress(self.verbose, on_epoch)
+        settings = as_settings({name: getattr(self, name) for name in self._names})
+        try:
+            self._model, history, self.scores_, about = _core.train(
+                graph._core, self.recipe or "", settings, self.threads, os.fspath(run) if run is not None else "", resume,
+                progress, print if self.verbose > 1 else None)
+        finally:
+            progress.end()
+        self._take(history, about)
+        self.classes_ = graph.classes
+        return self
+
+    def _graph_of(self, X: Any, y: Any, adjacency: Any, train: Any, validation: Any) -> Graph:
+        if adjacency is None:
+            raise Error("no graph", "a graph is wanted", "adjacency=", "fit(graph), or fit(X, y, adjacency=matrix)")
+        if train is None and y is not None:
+            from ._graph import _labels
+            numbers, _ = _labels(y)
+            labelled = np.ones(len(numbers), bool) if numbers.ndim == 2 else numbers >= 0
+            train = labelled if validation is None else labelled & ~_as_mask(validation, len(labelled))
+        return Graph.from_scipy(adjacency, X, y, train=train, validation=validation)
+
+    def _take(self, history: list, about: dict) -> None:
+        score = [epoch["validation"]["micro_f1"] if epoch["validation"] else np.nan for epoch in history]
+        self.history_ = {"epoch": np.array([epoch["epoch"] for epoch in history]),
+                         "loss": np.array([epoch["loss"] for epoch in history]),
+                         "seconds": np.array([epoch["seconds"] for epoch in history]),
+                         "validation_f1": np.array(score)}
+        self.n_iter_ = len(history)
+        self.kept_epoch_, self.stopped_early_, self.run_ = about["kept_epoch"], about["stopped_early"], about["run"]
+        self._describe()
+
+    def _describe(self) -> None:
+        self.n_features_in_ = self._model.num_features
+        if self._model.feature_names:
+            self.feature_names_in_ = np.array(self._model.feature_names, dtype=object)
+
+    # -- using it -----------------------------------------------------------------------------------------------------
+
+    def _fitted(self) -> _core.Model:
+        if not hasattr(self, "_model"):
+            raise NotFittedError("not fitted", "the model has not been trained", "", "fit(graph) first")
+        return self._model
+
+    def _graph(self, X: Any, adjacency: Any) -> _core.Graph:
+        if isinstance(X, Graph):
+            return X._core
+        return self._graph_of(X, None, adjacency, None, None)._core
+
+    def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
+        """Probabilities, one row a node (those of `nodes`, in their order; otherwise all)."""
+        model = self._fitted()
+        return model.probabilities(self._graph(X, adjacency), _node_numbers(nodes), self.threads,
+                                   print if self.verbose > 1 else None)
+
+    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
+        """The class of each node; with several classes a node, a matrix of 0 and 1."""
+        probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency)
+        if self._fitted().multi_label:
+            return (probabilities > 0.5).astype(np.uint8)
+        return self.classes_[np.argmax(probabilities, axis=1)]
+
+    def embed(self, X: Any, *, layer: int = 0, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
+        """The output of a layer, from 1; 0: the last hidden one."""
+        return self._fitted().embeddings(self._graph(X, adjacency), layer, _node_numbers(nodes), self.threads,
+                                         print if self.verbose > 1 else None)
+
+    def evaluate(self, graph: Graph) -> dict:
+        """Scores on the training, validation and test nodes."""
+        return self._fitted().evaluate(graph._core, self.threads, print if self.verbose > 1 else None)
+
+    def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
+        """Share of nodes whose class is right; with several classes a node, micro F1. Nodes without a class do not count.
+
+        Parameters
+        ----------
+        X : Graph (or features, with `y` and `adjacency`)
+        y : classes, or, with a Graph, a mask or node numbers of the nodes to score
+        nodes : mask or node numbers, likewise
+        """
+        if isinstance(X, Graph):
+            nodes = y if nodes is None else nodes
+            truth = X.labels
+            if truth is None:
+                raise Error("no labels", "has no labels to compare with", "graph")
+        else:
+            from ._graph import _labels
+            truth, names = _labels(y)
+            if names:
+                place = {name: i for i, name in enumerate(str(c) for c in self.classes_)}
+                truth = np.array([place.get(names[v], len(place)) if v >= 0 else -1 for v in truth])
+        wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes)
+        probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
+        truth = np.asarray(truth)[wanted]
+        if truth.ndim == 2:
+            found = probabilities > 0.5
+            right = np.sum(found & (truth == 1))
+            return float(2 * right / max(1, found.sum() + truth.sum()))
+        known = truth >= 0
+        return float(np.mean(np.argmax(probabilities, axis=1)[known] == truth[known])) if known.any() else float("nan")
+
+    # -- keeping it ---------------------------------------------------------------------------------------------------
+
+    def save(self, file: "str | os.PathLike[str]") -> None:
+        """Writes the model as a .safetensors file, which ``clustergcn predict`` and :meth:`load` read."""
+        self._fitted().save(os.fspath(file))
+
+    @classmethod
+    def load(cls, path: "str | os.PathLike[str]") -> "ClusterGCNClassifier":
+        """A model from a run folder or a .safetensors file, of this program on any front."""
+        made = cls()
+        made._model = _core.Model.load(os.fspath(path))
+        names = made._model.class_names
+        made.classes_ = np.array(names) if names else np.arange(made._model.num_classes)
+        made._describe()
+        return made
+
+    def __getstate__(self) -> dict:
+        state = dict(self.__dict__)
+        if "_model" in state:
+            state["_model"] = state["_model"].to_bytes()
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        if "_model" in state:
+            self._model = _core.Model.from_bytes(state["_model"])
+
+
+def _as_mask(nodes: Any, count: int) -> np.ndarray:
+    array = np.asarray(nodes)
+    if array.dtype == bool:
+        return array
+    mask = np.zeros(count, bool)
+    mask[array] = True
+    return mask
+
+
+def _node_numbers(nodes: Any) -> Optional[np.ndarray]:
+    if nodes is None:
+        return None
+    array = np.asarray(nodes)
+    return np.flatnonzero(array) if array.dtype == bool else array

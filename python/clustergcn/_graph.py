@@ -1,0 +1,425 @@
+"""Graphs: from SciPy, NumPy, pandas, networkx, PyG, DGL, from files, and from stores on disk."""
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from ._errors import Error
+
+
+def _contiguous(values: Any, name: str) -> np.ndarray:
+    """A NumPy array in C order; what is one already is not copied."""
+    if values is None:
+        return None
+    if hasattr(values, "detach"):  # a torch tensor
+        values = values.detach().cpu()
+        values = np.from_dlpack(values) if values.dtype.__str__() != "torch.bool" else values.numpy()
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise Error(f"{name} holds {array.dtype}", f"holds {array.dtype}, and numbers are wanted", name)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    if array.dtype in (np.uint16, np.int16):
+        array = array.astype(np.int32)
+    return np.ascontiguousarray(array)
+
+
+def _is_sparse(matrix: Any) -> bool:
+    return hasattr(matrix, "tocsr") and not isinstance(matrix, np.ndarray)
+
+
+def _features(X: Any) -> tuple[dict, list]:
+    """The arrays of a feature matrix, and the names of its columns."""
+    if X is None:
+        return {}, []
+    names: list = []
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):  # a pandas frame
+        names = [str(name) for name in X.columns]
+        wrong = [str(name) for name, kind in X.dtypes.items() if kind.kind not in "biuf"]
+        if wrong:
+            raise Error(f"{wrong[0]} is no number", f"column {wrong[0]!r} does not hold numbers", "X",
+                        "from_pandas encodes texts and fills missing values: Graph.from_pandas")
+        X = X.to_numpy(dtype=np.float32)
+    if _is_sparse(X):
+        rows = X.tocsr()
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return {"feature_offsets": _contiguous(rows.indptr, "X"), "feature_columns": _contiguous(rows.indices, "X"),
+                "feature_values": _contiguous(rows.data, "X"), "feature_width": int(rows.shape[1])}, names
+    array = _contiguous(X, "X")
+    if array.ndim != 2:
+        raise Error("X is no matrix", f"has {array.ndim} dimension{'s' * (array.ndim != 1)}, and a matrix is wanted", "X")
+    return {"features": array}, names
+
+
+def _labels(y: Any) -> tuple[Optional[np.ndarray], list]:
+    """Class numbers, negative for none, and what the classes are called; or a matrix of 0 and 1."""
+    if y is None:
+        return None, []
+    if hasattr(y, "detach"):
+        y = y.detach().cpu().numpy()
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2:
+        return np.ascontiguousarray(array.astype(np.uint8) if array.dtype == bool else array), []
+    if array.dtype.kind in "OUS":
+        known = np.array([value is not None and value == value and str(value) != "" for value in array.tolist()])
+        classes, numbers = np.unique(np.array([str(v) for v in array[known].tolist()]), return_inverse=True)
+        out = np.full(len(array), -1, dtype=np.int32)
+        out[known] = numbers
+        return out, [str(name) for name in classes]
+    if array.dtype.kind == "f":
+        missing = np.isnan(array)
+        if not np.all(array[~missing] == np.floor(array[~missing])):
+            raise Error("y holds fractions", "holds numbers that are no classes, such as "
+                        f"{array[~missing][array[~missing] != np.floor(array[~missing])][0]}", "y")
+        out = np.full(len(array), -1, dtype=np.int64)
+        out[~missing] = array[~missing].astype(np.int64)
+        array = out
+    if array.dtype.kind not in "biu":
+        raise Error(f"y holds {array.dtype}", f"holds {array.dtype}, and classes are wanted", "y")
+    # Numbers with gaps are names: a model has an output for each class that occurs.
+    array = array.astype(np.int64)
+    occurring = np.unique(array[array >= 0])
+    if len(occurring) and not np.array_equal(occurring, np.arange(len(occurring))):
+        out = np.where(array >= 0, np.searchsorted(occurring, array), -1).astype(np.int32)
+        return out, [str(value) for value in occurring]
+    return array.astype(np.int32), []
+
+
+def _part(nodes: Any, name: str, num_nodes: int) -> Optional[np.ndarray]:
+    """A mask, or a list of node numbers."""
+    if nodes is None:
+        return None
+    if hasattr(nodes, "detach"):
+        nodes = nodes.detach().cpu().numpy()
+    array = np.asarray(nodes)
+    if array.dtype == bool and array.shape != (num_nodes,):
+        raise Error(f"{name} has the wrong length", f"marks {array.shape[0] if array.ndim else 0} nodes, and the graph "
+                    f"has {num_nodes}", name)
+    return _contiguous(array, name)
+
+
+class Graph:
+    """A graph with features, labels and a split. Make one with ``from_…``, :meth:`open` or :meth:`generate`.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> adjacency = scipy.sparse.random(100, 100, density=0.1, random_state=1)
+    >>> X = np.random.default_rng(1).normal(size=(100, 8)).astype(np.float32)
+    >>> graph = Graph.from_scipy(adjacency, X, np.arange(100) % 3, train=np.arange(60), test=np.arange(60, 100))
+    >>> graph.num_nodes, graph.num_classes
+    (100, 3)
+    """
+
+    def __init__(self, core: _core.Graph, index: Any = None) -> None:
+        self._core = core
+        #: What the caller calls the nodes (a pandas index); None: they are numbered.
+        self.index = index
+
+    # -- making one ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _make(cls, links: dict, X: Any, y: Any, train: Any, validation: Any, test: Any, split: Any, directed: bool,
+              name: str, nodes: int, index: Any = None, feature_names: Sequence[str] = (), log: Any = None) -> "Graph":
+        features, names = _features(X)
+        labels, classes = _labels(y)
+        arrays: dict = {"name": name, "nodes": nodes, "directed": bool(directed), "keep_self_loops": False,
+                        "feature_width": 0, "class_names": classes, "feature_names": list(feature_names) or names,
+                        "labels": labels, "split": _contiguous(split, "split"),
+                        "train": _part(train, "train", nodes), "validation": _part(validation, "validation", nodes),
+                        "test": _part(test, "test", nodes), **links, **features}
+        return cls(_core.Graph.from_arrays(arrays, 0, log), index)
+
+    @classmethod
+    def from_scipy(cls, adjacency: Any, X: Any = None, y: Any = None, *, train: Any = None, validation: Any = None,
+                   test: Any = None, split: Any = None, weighted: bool = False, directed: bool = False,
+                   name: str = "graph") -> "Graph":
+        """A graph from a square sparse matrix.
+
+        Parameters
+        ----------
+        adjacency : SciPy sparse matrix or array, n × n
+            A CSR matrix with sorted rows that is symmetric and has no loops is used where it lies. Otherwise loops are
+            dropped, entries that come twice merged, and every link gets its reverse (unless `directed`).
+        X : array, n × F, or SciPy sparse matrix, or pandas frame, optional
+            Features. float32 and float16 in C order are used where they lie. None: the graph has none.
+        y : array of n classes, or n × C of 0 and 1, optional
+            Classes by number or name; a negative number, NaN or None where a node has none.
+        train, validation, test : masks of n, or lists of node numbers, optional
+        split : array of n, optional
+            Instead: 0 training, 1 validation, 2 test, 255 none.
+        weighted : bool
+            Whether the matrix's values weigh the links. Otherwise each counts 1.
+        """
+        if not hasattr(adjacency, "tocsr"):
+            raise Error("adjacency is no sparse matrix", f"is a {type(adjacency).__name__}, and a SciPy sparse matrix is "
+                        "wanted", "adjacency", "scipy.sparse.csr_array(adjacency)")
+        if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+            raise Error("adjacency is not square", f"has the shape {adjacency.shape}, which is not square", "adjacency")
+        rows = adjacency.tocsr()
+        links = {"offsets": _contiguous(rows.indptr, "adjacency"), "targets": _contiguous(rows.indices, "adjacency"),
+                 "weights": _contiguous(rows.data, "adjacency") if weighted else None}
+        if links["offsets"].dtype == np.int32:
+            links["offsets"] = links["offsets"].astype(np.int64)
+        return cls._make(links, X, y, train, validation, test, split, directed, name, adjacency.shape[0])
+
+    @classmethod
+    def from_edge_index(cls, edges: Any, X: Any = None, y: Any = None, *, num_nodes: Optional[int] = None,
+                        weights: Any = None, train: Any = None, validation: Any = None, test: Any = None,
+                        split: Any = None, directed: bool = False, name: str = "graph") -> "Graph":
+        """A graph from a list of edges, 2 × E or E × 2 node numbers (a NumPy array or a tensor)."""
+        array = _contiguous(edges, "edges")
+        if array.ndim != 2 or 2 not in array.shape:
+            raise Error("edges have the wrong shape", f"has the shape {array.shape}, and 2 × E or E × 2 is wanted", "edges")
+        ends = array if array.shape[0] == 2 else array.T
+        if num_nodes is None:
+            num_nodes = next((len(part) if not _is_sparse(part) else part.shape[0] for part in (X, y) if part is not None),
+                             int(array.max()) + 1 if array.size else 0)
+        links = {"from": np.ascontiguousarray(ends[0]), "to": np.ascontiguousarray(ends[1]),
+                 "weights": _contiguous(weights, "weights")}
+        return cls._make(links, X, y, train, validation, test, split, directed, name, int(num_nodes))
+
+    @classmethod
+    def from_pandas(cls, edges: Any, nodes: Any, *, id: str = "id", label: Optional[str] = "label",
+                    split: Any = None, source: Any = 0, target: Any = 1, missing: str = "refuse",
+                    categorical: str = "refuse", drop: Sequence[str] = (), directed: bool = False,
+                    name: str = "graph", verbose: int = 1) -> "Graph":
+        """A graph from two frames: edges (two columns) and nodes (an id, a label, features).
+
+        Parameters
+        ----------
+        edges : DataFrame
+            `source` and `target` name or count its two columns of node ids.
+        nodes : DataFrame
+            One row a node. `id` names its column of ids (or the index, where there is no such column).
+        label : str or None
+            The column of classes.
+        split : str, optional
+            Shares such as "60/20/20", drawn with seed 1; or the name of a column of "train", "validation", "test".
+        missing, categorical : str
+            What to do about missing numbers ("mean", "zero", "indicator", "refuse") and texts ("one-hot", "refuse"):
+            as ``clustergcn import`` does it, fitted on training nodes.
+        """
+        frame = nodes.reset_index() if id not in nodes.columns and nodes.index.name == id else nodes
+        if id not in frame.columns:
+            raise Error("no column of ids", f"has no column {id!r}; there are {', '.join(map(str, frame.columns))}", "nodes",
+                        "id='…'")
+        if label is not None and label not in frame.columns:
+            raise Error("no column of labels", f"has no column {label!r}; there are {', '.join(map(str, frame.columns))}",
+                        "nodes", "label='…', or label=None")
+        by_column = isinstance(split, str) and split in frame.columns
+        ends = [edges[column] if isinstance(column, str) else edges.iloc[:, column] for column in (source, target)]
+        with tempfile.TemporaryDirectory(prefix="clustergcn-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+            paths = {part: os.path.join(folder, part + ".csv") for part in ("edges", "features", "labels", "split")}
+            import pandas
+            pandas.DataFrame({"source": ends[0], "target": ends[1]}).to_csv(paths["edges"], index=False)
+            others = [column for column in frame.columns
+                      if column not in {id, label, split if by_column else None, *drop}]
+            settings = {"missing": missing, "categorical": categorical, "name": name, "header": "yes", "id-column": "id",
+                        "labels": "none", "features": "none", "directed": "true" if directed else "false"}
+            if others:
+                frame[[id, *others]].rename(columns={id: "id"}).to_csv(paths["features"], index=False)
+                settings["features"] = paths["features"]
+            if label is not None:
+                known = frame[[id, label]].dropna()
+                known.rename(columns={id: "id", label: "label"}).to_csv(paths["labels"], index=False)
+                settings |= {"labels": paths["labels"], "label-column": "label"}
+            if by_column:
+                frame[[id, split]].dropna().rename(columns={id: "id", split: "split"}).to_csv(paths["split"], index=False)
+                settings["split-file"] = paths["split"]
+            elif split is not None:
+                settings["split"] = str(split)
+            log = print if verbose else None
+            store = os.path.join(folder, "store")
+            core = _core.Graph.import_files(paths["edges"], store, list(settings.items()), log)
+            return cls._reordered(core, [str(value) for value in frame[id]])
+
+    @classmethod
+    def _reordered(cls, core: _core.Graph, wanted: list) -> "Graph":
+        """The same graph in memory, its nodes in this order, those that are not in it behind."""
+        arrays = cls(core)._copied()
+        ids = core.node_ids or [str(v) for v in range(core.num_nodes)]
+        place = {node: i for i, node in enumerate(wanted)}
+        extra = [node for node in ids if node not in place]
+        place |= {node: len(wanted) + i for i, node in enumerate(extra)}
+        position = np.array([place[node] for node in ids], dtype=np.int64)  # of the store's nodes in the new order
+        order = np.argsort(position)
+        degrees = np.diff(arrays["offsets"].astype(np.int64))
+        arrays["from"] = position[np.repeat(np.arange(core.num_nodes), degrees)]
+        arrays["to"] = position[arrays["targets"]]
+        arrays["offsets"] = arrays["targets"] = None
+        for part in ("features", "labels", "split"):
+            if arrays[part] is not None:
+                arrays[part] = np.ascontiguousarray(arrays[part][order])
+        names = [*wanted, *extra]
+        present = set(ids)
+        return cls(_core.Graph.from_arrays(arrays, 0, None), [node for node in names if node in present])
+
+    def _copied(self) -> dict:
+        """Arrays of this graph that do not depend on its files."""
+        core = self._core
+        copy = lambda array: None if array is None else np.array(array)  # noqa: E731
+        offsets, columns, values = core.sparse_features
+        return {"name": core.name, "nodes": core.num_nodes, "directed": core.directed, "keep_self_loops": True,
+                "offsets": copy(core.indptr), "targets": copy(core.indices), "weights": copy(core.weights),
+                "features": copy(core.dense_features), "feature_offsets": copy(offsets), "feature_columns": copy(columns),
+                "feature_values": copy(values), "feature_width": core.num_features if offsets is not None else 0,
+                "labels": copy(core.labels), "split": copy(core.split), "class_names": core.class_names,
+                "feature_names": core.feature_names}
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, features: Sequence[str] = (), label: Optional[str] = None,
+                      weight: Optional[str] = None, train: Any = None, validation: Any = None, test: Any = None,
+                      split: Any = None, name: str = "graph") -> "Graph":
+        """A graph from networkx; `features` and `label` name node attributes, `index` keeps the nodes' names."""
+        order = list(graph.nodes)
+        place = {node: i for i, node in enumerate(order)}
+        ends = np.array([[place[u], place[v]] for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+        weights = None if weight is None else np.array([d.get(weight, 1) for _, _, d in graph.edges(data=True)], np.float32)
+        X = None
+        if features:
+            X = np.array([[graph.nodes[v][name] for name in features] for v in order], dtype=np.float32)
+        y = None if label is None else np.array([graph.nodes[v].get(label) for v in order], dtype=object)
+        links = {"from": np.ascontiguousarray(ends[:, 0]), "to": np.ascontiguousarray(ends[:, 1]), "weights": weights}
+        return cls._make(links, X, y, train, validation, test, split, graph.is_directed(), name, len(order), index=order,
+                         feature_names=list(features))
+
+    @classmethod
+    def from_pyg(cls, data: Any, *, directed: bool = False, name: str = "graph") -> "Graph":
+        """A graph from a PyTorch Geometric ``Data`` with edge_index, x, y and masks."""
+        mask = {part: getattr(data, key, None) for part, key in
+                (("train", "train_mask"), ("validation", "val_mask"), ("test", "test_mask"))}
+        x = getattr(data, "x", None)
+        nodes = int(data.num_nodes)
+        return cls.from_edge_index(data.edge_index, x, getattr(data, "y", None), num_nodes=nodes,
+                                   weights=getattr(data, "edge_weight", None), directed=directed, name=name, **mask)
+
+    @classmethod
+    def from_dgl(cls, graph: Any, *, directed: bool = False, name: str = "graph") -> "Graph":
+        """A graph from DGL, with ndata 'feat', 'label', 'train_mask', 'val_mask', 'test_mask' where it has them."""
+        source, target = graph.edges()
+        data = graph.ndata
+        take = lambda key: data[key] if key in data else None  # noqa: E731
+        ends = np.stack([_contiguous(source, "edges"), _contiguous(target, "edges")])
+        return cls.from_edge_index(ends, take("feat"), take("label"), num_nodes=int(graph.num_nodes()),
+                                   train=take("train_mask"), validation=take("val_mask"), test=take("test_mask"),
+                                   directed=directed, name=name)
+
+    @classmethod
+    def open(cls, store: "str | os.PathLike[str]") -> "Graph":
+        """A graph store on disk, mapped: nothing of it is read before it is needed."""
+        return cls(_core.Graph.open(os.fspath(store)))
+
+    @classmethod
+    def import_files(cls, source: "str | os.PathLike[str]", store: "str | os.PathLike[str]", *, verbose: int = 1,
+                     **options: Any) -> "Graph":
+        """Reads files of another program into a store, as ``clustergcn import`` does, and opens it."""
+        return cls(_core.Graph.import_files(os.fspath(source), os.fspath(store), as_settings(options),
+                                            print if verbose else None))
+
+    @classmethod
+    def generate(cls, store: "str | os.PathLike[str] | None" = None, **options: Any) -> "Graph":
+        """A synthetic graph, as ``clustergcn generate`` makes it; without a store, in memory."""
+        if store is not None:
+            return cls(_core.Graph.generate(os.fspath(store), as_settings(options)))
+        with tempfile.TemporaryDirectory(prefix="clustergcn-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+            made = cls(_core.Graph.generate(os.path.join(folder, "store"), as_settings(options)))
+            return cls(_core.Graph.from_arrays(made._copied(), 0, None))
+
+    def save(self, store: "str | os.PathLike[str]", replace: bool = False) -> None:
+        """Writes it as a store, which the command line and :meth:`open` read."""
+        self._core.save(os.fspath(store), replace)
+
+    # -- looking at it --------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str: return self._core.name
+    @property
+    def num_nodes(self) -> int: return self._core.num_nodes
+    @property
+    def num_edges(self) -> int: return self._core.num_edges
+    @property
+    def num_features(self) -> int: return self._core.num_features
+    @property
+    def num_classes(self) -> int: return self._core.num_classes
+    @property
+    def multi_label(self) -> bool: return self._core.multi_label
+    @property
+    def directed(self) -> bool: return self._core.directed
+    @property
+    def hash(self) -> str: return self._core.hash
+    @property
+    def indptr(self) -> np.ndarray: return self._core.indptr
+    @property
+    def indices(self) -> np.ndarray: return self._core.indices
+    @property
+    def weights(self) -> Optional[np.ndarray]: return self._core.weights
+    @property
+    def labels(self) -> Optional[np.ndarray]: return self._core.labels
+    @property
+    def split(self) -> Optional[np.ndarray]: return self._core.split
+    @property
+    def feature_names(self) -> list: return self._core.feature_names
+
+    @property
+    def classes(self) -> np.ndarray:
+        """What the classes are called: their names, or their numbers."""
+        names = self._core.class_names
+        return np.array(names) if names else np.arange(self.num_classes)
+
+    @property
+    def features(self) -> Any:
+        """Dense features as a read-only array, sparse ones as a SciPy CSR array, None where there are none."""
+        dense = self._core.dense_features
+        offsets, columns, values = self._core.sparse_features
+        if dense is not None or offsets is None:
+            return dense
+        import scipy.sparse
+        return scipy.sparse.csr_matrix((values, columns.view(np.int32), offsets.view(np.int64)),
+                                       shape=(self.num_nodes, self.num_features), copy=False)
+
+    def nodes_of(self, part: str) -> np.ndarray:
+        """The node numbers of "train", "validation" or "test"."""
+        role = {"train": 0, "validation": 1, "test": 2}[part]
+        return np.flatnonzero(self.split == role) if self.split is not None else np.array([], dtype=np.int64)
+
+    def _rows(self) -> list:
+        train, validation, test = self._core.split_sizes
+        kind = "none" if self.num_features == 0 else f"{self.num_features:,}"
+        return [("nodes", f"{self.num_nodes:,}"), ("edges", f"{self.num_edges:,}"), ("features", kind),
+                ("classes", f"{self.num_classes:,}{', several a node' if self.multi_label else ''}"),
+                ("split", f"{train:,} training, {validation:,} validation, {test:,} test")]
+
+    def __repr__(self) -> str:
+        return f"Graph({self.name!r}, " + ", ".join(f"{key}: {value}" for key, value in self._rows()) + ")"
+
+    def _repr_html_(self) -> str:
+        import html
+        rows = "".join(f"<tr><td>{key}</td><td style='text-align:right'>{html.escape(value)}</td></tr>"
+                       for key, value in self._rows())
+        return f"<table><caption>{html.escape(self.name)}</caption>{rows}</table>"
+
+    def __len__(self) -> int:
+        return self.num_nodes
+
+
+def as_settings(options: dict) -> list:
+    """Options as the engine takes them: by name, as text. None: left at its default."""
+    settings = []
+    for name, value in options.items():
+        if value is None:
+            continue
+        if isinstance(value, (bool, np.bool_)):
+            value = "true" if value else "false"
+        elif isinstance(value, (list, tuple)):
+            value = ",".join(str(part) for part in value)
+        settings.append((name, str(value)))
+    return settings

@@ -1,0 +1,124 @@
+// A trained model: the bytes of its checkpoint, and what can be computed with it.
+#include "common/file.h"
+#include "engine/parts.h"
+#include "engine/train.h"
+#include "train/checkpoint.h"
+#include "train/predictor.h"
+
+namespace clustergcn {
+namespace {
+
+constexpr const char* kFile = "model.safetensors";
+
+cgcn::SavedModel load(const Model::Parts& parts) { return cgcn::load_model(parts.file); }
+
+Model keep(const std::string& bytes) {
+  auto parts = std::make_shared<Model::Parts>();
+  parts->folder = std::make_shared<cgcn::MemoryFolder>(bytes.size());
+  parts->file = parts->folder->path() / kFile;
+  cgcn::write_file_atomically(parts->file, bytes);
+  load(*parts);  // what is damaged is refused now
+  return Model(std::move(parts));
+}
+
+std::string read_file(const cgcn::fs::path& file) { return cgcn::read_text_file(file, SIZE_MAX); }
+
+Matrix to_matrix(const cgcn::SlabMatrix& rows, std::span<const uint32_t> nodes) {
+  Matrix out{nodes.empty() ? rows.rows() : nodes.size(), rows.columns(), {}};
+  out.values.resize(out.rows * out.columns);
+  std::vector<float> scratch(rows.columns());
+  for (uint64_t i = 0; i < out.rows; ++i) {
+    const size_t row = nodes.empty() ? i : nodes[i];
+    const auto values = rows.read_rows({row, row + 1}, scratch.data());
+    std::copy_n(values.row(0), out.columns, out.values.data() + i * out.columns);
+  }
+  return out;
+}
+
+void require_nodes(std::span<const uint32_t> nodes, uint64_t num_nodes) {
+  for (const uint32_t v : nodes)
+    if (v >= num_nodes)
+      throw cgcn::Error(fmt::format("node {} is asked for, and the graph has {}", v, num_nodes), "nodes");
+}
+
+Matrix infer(const Model::Parts& parts, const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
+             bool probabilities) {
+  require_nodes(nodes, graph.num_nodes());
+  cgcn::Predictor predictor(parts.file, graph.parts().store, {});
+  const uint32_t layers = predictor.num_layers();
+  if (layer > layers) throw cgcn::Error(fmt::format("the model has {} layers", layers), "layer");
+  const uint32_t wanted = probabilities ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
+  std::optional<cgcn::SlabMatrix> packed;
+  if (!nodes.empty()) packed = predictor.embeddings_of(nodes, wanted);
+  Matrix out = packed ? to_matrix(*packed, {}) : to_matrix(predictor.embeddings(wanted), nodes);
+  if (probabilities)
+    for (uint64_t r = 0; r < out.rows; ++r)
+      cgcn::to_probabilities({out.values.data() + r * out.columns, out.columns}, predictor.saved().shape.multi_label);
+  return out;
+}
+
+}  // namespace
+
+Scores to_scores(const cgcn::Scores& scores) {
+  return {scores.nodes, scores.micro_f1, scores.macro_f1, scores.accuracy, scores.loss};
+}
+Evaluation to_evaluation(const cgcn::Evaluation& evaluation) {
+  return {to_scores(evaluation.train.scores()), to_scores(evaluation.validation.scores()),
+          to_scores(evaluation.test.scores())};
+}
+
+Model Model::load(const std::string& path) {
+  return call({}, [&] { return keep(read_file(cgcn::kept_checkpoint(path))); });
+}
+Model Model::from_bytes(const std::string& bytes) {
+  return call({}, [&] { return keep(bytes); });
+}
+std::string Model::to_bytes() const {
+  return call({}, [&] { return read_file(parts_->file); });
+}
+void Model::save(const std::string& file) const {
+  call({}, [&] { cgcn::write_file_atomically(file, read_file(parts_->file)); });
+}
+
+Matrix Model::probabilities(const Graph& graph, std::span<const uint32_t> nodes, const Session& session) const {
+  return call(session, [&] { return infer(*parts_, graph, 0, nodes, true); });
+}
+Matrix Model::embeddings(const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
+                         const Session& session) const {
+  return call(session, [&] { return infer(*parts_, graph, layer, nodes, false); });
+}
+Evaluation Model::evaluate(const Graph& graph, const Session& session) const {
+  return call(session,
+              [&] { return to_evaluation(cgcn::Predictor(parts_->file, graph.parts().store, {}).evaluate({})); });
+}
+
+uint32_t Model::num_layers() const {
+  return call({}, [&] { return clustergcn::load(*parts_).model->num_layers(); });
+}
+uint64_t Model::num_features() const {
+  return call({}, [&] { return uint64_t{clustergcn::load(*parts_).shape.input_columns}; });
+}
+uint32_t Model::num_classes() const {
+  return call({}, [&] { return clustergcn::load(*parts_).shape.num_classes; });
+}
+bool Model::multi_label() const {
+  return call({}, [&] { return clustergcn::load(*parts_).shape.multi_label; });
+}
+std::vector<std::string> Model::class_names() const {
+  return call({}, [&] { return clustergcn::load(*parts_).trained_on.class_names; });
+}
+std::vector<std::string> Model::feature_names() const {
+  return call({}, [&] { return clustergcn::load(*parts_).trained_on.feature_names; });
+}
+Options Model::options() const {
+  return call({}, [&] {
+    Options options;
+    cgcn::RunOptions saved = clustergcn::load(*parts_).options;
+    cgcn::OptionList list;
+    saved.list_options(list);
+    for (const cgcn::Option& option : list.all()) options.set(option.name(), option.text());
+    return options;
+  });
+}
+
+}  // namespace clustergcn

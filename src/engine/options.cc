@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "engine/parts.h"
+#include "train/recipes.h"
+
+namespace clustergcn {
+
+const char* version() { return CGCN_VERSION; }
+
+Error::Error(const std::string& what, std::string problem, std::string where, std::string hint)
+    : std::runtime_error(what), problem_(std::move(problem)), where_(std::move(where)), hint_(std::move(hint)) {}
+Error::~Error() = default;
+Stopped::~Stopped() = default;
+
+void set_option(cgcn::OptionList& list, std::string name, const std::string& value) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (cgcn::Option* option = list.find(name)) return option->set(value, "--" + name);
+  std::vector<std::string> names;
+  for (const cgcn::Option& option : list.all()) names.push_back(option.name());
+  throw cgcn::Error("there is no option of this name" + cgcn::did_you_mean(name, names), "--" + name);
+}
+
+Options::Options() : parts_(std::make_unique<Parts>()) {}
+Options::~Options() = default;
+Options::Options(const Options& other) : Options() { parts_->values = other.parts_->values; }
+Options& Options::operator=(const Options& other) {
+  parts_->values = other.parts_->values;
+  return *this;
+}
+
+Options& Options::recipe(const std::string& name) {
+  call({}, [&] { cgcn::apply_recipe(cgcn::find_recipe(name), parts_->list); });
+  return *this;
+}
+
+Options& Options::set(const std::string& name, const std::string& value) {
+  call({}, [&] { set_option(parts_->list, name, value); });
+  return *this;
+}
+
+std::string Options::get(const std::string& name) const {
+  std::string known = name;
+  std::replace(known.begin(), known.end(), '_', '-');
+  const cgcn::Option* option = parts_->list.find(known);
+  if (option == nullptr) throw Error("no option " + name, "there is no option of this name", "--" + known, {});
+  return option->text();
+}
+
+std::vector<OptionInfo> Options::all() {
+  static constexpr const char* kKinds[] = {"flag", "integer", "real", "text", "choice"};
+  const Parts parts;
+  std::vector<OptionInfo> all;
+  for (const cgcn::Option& option : parts.list.all())
+    all.push_back({option.name(), kKinds[static_cast<int>(option.kind())], option.default_text(), option.help(),
+                   option.group(), option.choices()});
+  return all;
+}
+
+}  // namespace clustergcn

@@ -1,0 +1,52 @@
+// plan → prepare → loop, with or without a run folder.
+#include "engine/train.h"
+
+#include "common/log.h"
+#include "engine/parts.h"
+#include "train/trainer.h"
+
+namespace clustergcn {
+namespace {
+
+Epoch to_epoch(const cgcn::EpochRecord& record, uint32_t of) {
+  Epoch epoch{record.epoch, of, record.loss, record.learning_rate, record.seconds, {}};
+  if (record.validation) epoch.validation = to_scores(*record.validation);
+  return epoch;
+}
+
+// What a run folder in memory holds: three copies of the model, two moments of each weight, and a line an epoch.
+uint64_t run_bytes(const cgcn::RunOptions& options, const cgcn::Dataset& data) {
+  const uint64_t weights = cgcn::Model::planned(options.model, cgcn::shape_of(data)).num_weights();
+  return 8 * weights * sizeof(float) + 1000 * uint64_t{options.train.epochs} + (1 << 20);
+}
+
+}  // namespace
+
+Training train(const Graph& graph, const Options& options, const Session& session) {
+  return call(session, [&] {
+    const cgcn::RunOptions& run_options = options.parts().values;
+    const Graph::Parts& parts = graph.parts();
+    std::shared_ptr<cgcn::MemoryFolder> folder;
+    if (session.run.empty()) folder = std::make_shared<cgcn::MemoryFolder>(run_bytes(run_options, parts.data));
+    const cgcn::fs::path path = folder ? folder->path() / "run" : cgcn::fs::path(session.run);
+    cgcn::Trainer trainer(
+        parts.store, run_options,
+        session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, parts.data.name));
+    std::vector<Epoch> history;
+    bool asked_to_stop = false;
+    const cgcn::TrainingSummary summary = trainer.run([&](const cgcn::EpochRecord& record) {
+      history.push_back(to_epoch(record, run_options.train.epochs));
+      asked_to_stop = session.on_epoch && !session.on_epoch(history.back());
+      return !asked_to_stop;
+    });
+    return Training{.model = Model::load(summary.run.string()),
+                    .history = std::move(history),
+                    .evaluation = to_evaluation(*summary.evaluation),
+                    .kept_epoch = summary.kept_epoch,
+                    .stopped_early = summary.stopped_early,
+                    .seconds = summary.total_seconds,
+                    .run = folder ? std::string() : summary.run.string()};
+  });
+}
+
+}  // namespace clustergcn
