@@ -16,8 +16,8 @@ namespace {
 std::atomic<int> process_threads{0};
 thread_local int scope_threads = 0;  // 0: as the process
 thread_local bool inside_loop = false;
-// Seconds. Handing a loop over takes about a microsecond, and up to fifty if the others sleep; a thread that loses its
-// processor inside a block keeps the loop waiting for milliseconds.
+// Seconds. Handing a loop over takes about a microsecond, and up to fifty if the others sleep. Anything from 5 to 80
+// microseconds gives the same time on small graphs (docs/performance.md).
 constexpr float kWorthSharing = 20e-6f;
 
 // How blocks are handed to other threads and back is hidden inside oneTBB from ThreadSanitizer; these tell it.

@@ -1,0 +1,2 @@
+// libclustergcn.so is cgcn_engine whole; CMake wants a source of its own.
+#include "clustergcn/clustergcn.h"

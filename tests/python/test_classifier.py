@@ -1,0 +1,161 @@
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import clustergcn as cg
+from conftest import tensors
+
+
+def test_it_learns_and_scores(graph, settings):
+    model = cg.ClusterGCNClassifier(**{**settings, "epochs": 30}).fit(graph)
+    test = graph.nodes_of("test")
+    assert model.score(graph, test) > 0.8
+    assert model.score(graph, graph.split == 2) == model.score(graph, nodes=test)
+    assert model.scores_["test"]["accuracy"] == pytest.approx(model.score(graph, test))
+    assert model.evaluate(graph)["test"] == model.scores_["test"]
+    probabilities = model.predict_proba(graph)
+    assert probabilities.shape == (300, 3) and probabilities.dtype == np.float32
+    assert np.allclose(probabilities.sum(1), 1, atol=1e-5)
+    assert model.predict(graph).tolist() == model.classes_[probabilities.argmax(1)].tolist()
+    assert np.array_equal(model.predict_proba(graph, nodes=[7, 3]), probabilities[[7, 3]])
+    assert model.embed(graph).shape == (300, 16) and model.embed(graph, layer=2).shape == (300, 3)
+    assert len(model.history_["loss"]) == 30 and model.history_["loss"][-1] < model.history_["loss"][0]
+    assert model.n_features_in_ == 6 and model.n_iter_ == 30
+
+
+def test_fit_with_features_and_an_adjacency(small, settings):
+    adjacency, X, y, split = small
+    names = np.array(["red", "green", "blue"])[y]
+    model = cg.ClusterGCNClassifier(**settings)
+    model.fit(X, names, adjacency=adjacency, train=split == 0, validation=split == 1)
+    assert set(model.predict(X, adjacency=adjacency)) <= {"red", "green", "blue"}
+    assert 0 <= model.score(X, names, adjacency=adjacency) <= 1
+
+
+def test_several_classes_a_node(small, settings):
+    adjacency, X, y, split = small
+    labels = np.stack([y == 0, y > 0], axis=1)
+    graph = cg.Graph.from_scipy(adjacency, X, labels, split=split)
+    model = cg.ClusterGCNClassifier(**settings).fit(graph)
+    assert graph.multi_label and model.predict(graph).shape == (300, 2)
+    assert model.score(graph, split == 2) == pytest.approx(model.scores_["test"]["micro_f1"])
+
+
+def test_a_callback_sees_epochs_and_ends_the_training(graph, settings):
+    seen = []
+
+    def on_epoch(epoch):
+        seen.append(epoch["epoch"])
+        return epoch["epoch"] < 3
+    model = cg.ClusterGCNClassifier(**settings).fit(graph, on_epoch=on_epoch)
+    assert seen == [1, 2, 3] and model.n_iter_ == 3 and model.stopped_early_
+
+    def fails(epoch):
+        raise KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        cg.ClusterGCNClassifier(**settings).fit(graph, on_epoch=fails)
+
+
+def test_ctrl_c_ends_it(graph, settings, tmp_path):
+    import signal
+
+    def on_epoch(epoch):
+        if epoch["epoch"] == 2:
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        cg.ClusterGCNClassifier(**{**settings, "epochs": 10**6}).fit(graph, on_epoch=on_epoch)
+
+
+def test_two_trainings_at_once_on_threads(graph, settings):
+    alone = cg.ClusterGCNClassifier(**settings).fit(graph)
+    models = [cg.ClusterGCNClassifier(**settings) for _ in range(4)]
+    threads = [threading.Thread(target=model.fit, args=(graph,)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for model in models:
+        assert np.array_equal(model.predict_proba(graph), alone.predict_proba(graph))
+
+
+def test_parameters_as_scikit_learn_has_them(graph, settings):
+    model = cg.ClusterGCNClassifier(hidden=32, seed=1)
+    assert model.get_params() == {"recipe": None, "threads": 0, "verbose": 1, "hidden": 32, "seed": 1}
+    assert model.set_params(hidden=8, lr=0.1).lr == 0.1
+    assert repr(model) == "ClusterGCNClassifier(hidden=8, seed=1, lr=0.1)"
+    sklearn = pytest.importorskip("sklearn.base")
+    twin = sklearn.clone(model)
+    assert twin is not model and twin.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("keep", [lambda m, _: pickle.loads(pickle.dumps(m)), lambda m, _: copy.deepcopy(m)])
+def test_pickles_are_the_same_model(graph, settings, keep, tmp_path):
+    model = cg.ClusterGCNClassifier(**settings).fit(graph)
+    assert np.array_equal(keep(model, tmp_path).predict_proba(graph), model.predict_proba(graph))
+
+
+def test_saved_models_go_to_the_command_line_and_back(graph, settings, tmp_path, run_program):
+    model = cg.ClusterGCNClassifier(**settings).fit(graph)
+    model.save(tmp_path / "model.safetensors")
+    loaded = cg.ClusterGCNClassifier.load(tmp_path / "model.safetensors")
+    assert np.array_equal(loaded.predict_proba(graph), model.predict_proba(graph))
+    graph.save(tmp_path / "store")
+    run_program("predict", tmp_path / "model.safetensors", tmp_path / "store", "--what", "probabilities", "--output",
+                tmp_path / "p.npy")
+    assert np.array_equal(np.load(tmp_path / "p.npy"), model.predict_proba(graph))
+
+
+def test_a_run_folder_as_the_command_line_writes_it(graph, settings, tmp_path, run_program):
+    model = cg.ClusterGCNClassifier(**settings).fit(graph, run=tmp_path / "run")
+    assert model.run_ == str(tmp_path / "run")
+    assert (tmp_path / "run" / "config.toml").exists() and (tmp_path / "run" / "metrics.jsonl").exists()
+    more = cg.ClusterGCNClassifier(**{**settings, "epochs": 12}).fit(graph, run=tmp_path / "run", resume=True)
+    whole = cg.ClusterGCNClassifier(**{**settings, "epochs": 12}).fit(graph, run=tmp_path / "whole")
+    assert tensors(tmp_path / "run" / "last.safetensors") == tensors(tmp_path / "whole" / "last.safetensors")
+    assert np.array_equal(more.predict_proba(graph), whole.predict_proba(graph))
+
+
+def test_columns_are_matched_by_name(small, settings):
+    pandas = pytest.importorskip("pandas")
+    adjacency, X, y, split = small
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    model = cg.ClusterGCNClassifier(**settings).fit(cg.Graph.from_scipy(adjacency, frame, y, split=split))
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    shuffled = cg.Graph.from_scipy(adjacency, frame[list("fedcba")], y, split=split)
+    assert np.array_equal(model.predict_proba(shuffled),
+                          model.predict_proba(cg.Graph.from_scipy(adjacency, frame, y, split=split)))
+    with pytest.raises(cg.Error, match="'?c'?"):
+        model.predict(cg.Graph.from_scipy(adjacency, frame[list("abdef")], y, split=split))
+
+
+def test_errors_name_parameters(graph, settings):
+    with pytest.raises(cg.Error, match="did you mean hidden"):
+        cg.ClusterGCNClassifier(hiden=3)
+    with pytest.raises(cg.Error, match="^hidden=: -3"):
+        cg.ClusterGCNClassifier(hidden=-3).fit(graph)
+    with pytest.raises(cg.Error, match="^method=: "):
+        cg.ClusterGCNClassifier(method="magic").fit(graph)
+    with pytest.raises(ValueError):
+        cg.ClusterGCNClassifier(epochs="many").fit(graph)
+    with pytest.raises(cg.NotFittedError):
+        cg.ClusterGCNClassifier().predict(graph)
+    with pytest.raises(cg.Error) as caught:
+        cg.ClusterGCNClassifier(**settings).fit(cg.Graph.from_scipy(scipy.sparse.csr_matrix((5, 5))))
+    assert "--" not in str(caught.value)
+
+
+def test_a_class_that_only_validation_has(small, settings):
+    adjacency, X, y, split = small
+    y = y.copy()
+    y[split == 1] = 3
+    model = cg.ClusterGCNClassifier(**settings).fit(cg.Graph.from_scipy(adjacency, X, y, split=split))
+    assert model.predict_proba(cg.Graph.from_scipy(adjacency, X, y, split=split)).shape == (300, 4)
+
+
+def test_every_method(graph, settings):
+    for method in ("full-batch", "cluster", "sgd", "graphsage", "fastgcn", "vrgcn"):
+        assert cg.ClusterGCNClassifier(**{**settings, "method": method, "epochs": 2}).fit(graph).n_iter_ == 2

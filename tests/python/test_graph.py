@@ -1,0 +1,163 @@
+import numpy as np
+import pandas
+import pytest
+import scipy.sparse
+
+import clustergcn as cg
+
+
+def test_arrays_in_the_right_layout_are_used_where_they_lie(small):
+    adjacency, X, y, split = small
+    adjacency.indptr = adjacency.indptr.astype(np.int64)
+    rows = scipy.sparse.csr_matrix(adjacency)
+    graph = cg.Graph.from_scipy(rows, X, y, split=split)
+    assert np.shares_memory(graph.indices.view(np.int32), rows.indices)
+    assert np.shares_memory(graph.features, X)
+    assert not graph.features.flags.writeable
+    half = X.astype(np.float16)
+    assert np.shares_memory(cg.Graph.from_scipy(rows, half, y, split=split).features, half)
+
+
+def test_one_directional_doubled_and_looped_entries_are_mended():
+    adjacency = scipy.sparse.csr_matrix(np.array([[1, 1, 0], [0, 0, 1], [0, 0, 0]]))
+    graph = cg.Graph.from_scipy(adjacency)
+    assert graph.num_edges == 2
+    assert graph.indptr.tolist() == [0, 1, 3, 4] and graph.indices.tolist() == [1, 0, 2, 1]
+    assert cg.Graph.from_scipy(adjacency, directed=True).num_edges == 2
+    edges = cg.Graph.from_edge_index(np.array([[0, 1, 1, 0], [1, 0, 2, 1]]))
+    assert edges.indices.tolist() == graph.indices.tolist() and edges.hash == graph.hash
+
+
+def test_edges_as_rows_or_columns_of_any_integers(small):
+    adjacency, X, y, split = small
+    coo = adjacency.tocoo()
+    ends = np.stack([coo.row, coo.col])
+    wanted = cg.Graph.from_scipy(adjacency, X, y, split=split).hash
+    for edges in (ends, ends.T, ends.astype(np.int64), np.asfortranarray(ends), ends.astype(np.uint32)):
+        assert cg.Graph.from_edge_index(edges, X, y, split=split).hash == wanted
+
+
+def test_a_saved_graph_is_the_same(small, graph, tmp_path, run_program):
+    graph.save(tmp_path / "store")
+    again = cg.Graph.open(tmp_path / "store")
+    assert again.hash == graph.hash and again.num_edges == graph.num_edges
+    assert "300" in run_program("info", tmp_path / "store")
+    with pytest.raises(cg.Error, match="exists"):
+        graph.save(tmp_path / "store")
+    graph.save(tmp_path / "store", replace=True)
+
+
+def test_masks_lists_and_split_agree(small):
+    adjacency, X, y, split = small
+    whole = cg.Graph.from_scipy(adjacency, X, y, split=split)
+    masks = cg.Graph.from_scipy(adjacency, X, y, train=split == 0, validation=split == 1, test=split == 2)
+    lists = cg.Graph.from_scipy(adjacency, X, y, train=np.flatnonzero(split == 0), validation=np.flatnonzero(split == 1),
+                                test=np.flatnonzero(split == 2))
+    assert whole.hash == masks.hash == lists.hash
+    assert whole.nodes_of("test").tolist() == np.flatnonzero(split == 2).tolist()
+
+
+def test_classes_by_name_and_numbers_with_gaps(small):
+    adjacency, X, y, split = small
+    named = cg.Graph.from_scipy(adjacency, X, np.array(["red", "green", "blue"])[y], split=split)
+    assert named.classes.tolist() == ["blue", "green", "red"] and named.num_classes == 3
+    gaps = cg.Graph.from_scipy(adjacency, X, np.array([10, 200, 3000])[y], split=split)
+    assert gaps.num_classes == 3 and gaps.classes.tolist() == ["10", "200", "3000"]
+    some = y.astype(float)
+    some[5] = np.nan
+    assert cg.Graph.from_scipy(adjacency, X, some, split=split).labels[5] == -1
+
+
+def test_sparse_features_and_none(small):
+    adjacency, X, y, split = small
+    sparse = scipy.sparse.csr_matrix(np.where(X > 1, X, 0))
+    graph = cg.Graph.from_scipy(adjacency, sparse, y, split=split)
+    assert (graph.features != sparse).nnz == 0
+    assert cg.Graph.from_scipy(adjacency, None, y, split=split).features is None
+
+
+def test_pandas_keeps_the_order_of_its_rows(tmp_path):
+    random = np.random.default_rng(2)
+    ids = [f"p{i}" for i in random.permutation(60)]
+    nodes = pandas.DataFrame({"person": ids, "age": random.normal(size=60), "town": random.choice(["A", "B"], 60),
+                              "group": random.choice(["x", "y"], 60)})
+    nodes.loc[3, "age"] = np.nan
+    edges = pandas.DataFrame({"a": random.choice(ids, 200), "b": random.choice(ids, 200)})
+    graph = cg.Graph.from_pandas(edges, nodes, id="person", label="group", split="60/20/20", missing="mean",
+                                 categorical="one-hot", verbose=0)
+    assert graph.index == ids
+    assert graph.classes[graph.labels].tolist() == nodes["group"].tolist()
+    assert graph.features[0, 0] == pytest.approx(nodes["age"][0])
+    assert "age" in graph.feature_names and any("town" in name for name in graph.feature_names)
+    with pytest.raises(cg.Error, match="town"):
+        cg.Graph.from_pandas(edges, nodes, id="person", label="group", split="60/20/20", missing="mean", verbose=0)
+    with pytest.raises(cg.Error, match="persn"):
+        cg.Graph.from_pandas(edges, nodes, id="persn", label="group")
+
+
+def test_networkx():
+    networkx = pytest.importorskip("networkx")
+    club = networkx.karate_club_graph()
+    graph = cg.Graph.from_networkx(club, label="club", train=np.arange(34) % 2 == 0, test=np.arange(34) % 2 == 1)
+    assert (graph.num_nodes, graph.num_edges) == (34, 78) and graph.classes.tolist() == ["Mr. Hi", "Officer"]
+
+
+def test_what_looks_like_pyg_and_dgl():
+    class Data:  # what from_pyg reads of one
+        edge_index = np.array([[0, 1, 2], [1, 2, 0]])
+        x = np.eye(3, dtype=np.float32)
+        y = np.array([0, 1, 0])
+        train_mask = np.array([True, True, False])
+        val_mask = np.array([False, False, False])
+        test_mask = np.array([False, False, True])
+        num_nodes = 3
+    graph = cg.Graph.from_pyg(Data)
+    assert (graph.num_edges, graph.split.tolist()) == (3, [0, 0, 2])
+
+    class Dgl:
+        ndata = {"feat": Data.x, "label": Data.y, "train_mask": Data.train_mask}
+        def edges(self): return Data.edge_index[0], Data.edge_index[1]
+        def num_nodes(self): return 3
+    assert cg.Graph.from_dgl(Dgl()).num_edges == 3
+
+
+@pytest.mark.parametrize("change, message", [
+    (dict(train=np.ones(299, bool)), "train=|train"),
+    (dict(train=np.array([0, 1]), test=np.array([1, 2])), "more than one part"),
+    (dict(train=np.array([0, 300])), "300"),
+    (dict(X=np.full((300, 6), np.nan, np.float32)), "row 0, column 0 is nan"),
+    (dict(X=np.zeros((299, 6), np.float32)), "299"),
+    (dict(y=np.linspace(0, 1, 300)), "no classes"),
+    (dict(y=np.zeros(299, int)), "299"),
+    (dict(X=np.array([["a"] * 6] * 300)), "numbers"),
+])
+def test_bad_arrays_are_refused_by_name(small, change, message):
+    adjacency, X, y, _ = small
+    given = dict(X=X, y=y) | change
+    with pytest.raises(cg.Error, match=message):
+        cg.Graph.from_scipy(adjacency, given.pop("X"), given.pop("y"), **given)
+
+
+def test_bad_links_are_refused(small):
+    adjacency, X, y, split = small
+    with pytest.raises(cg.Error, match="square"):
+        cg.Graph.from_scipy(adjacency[:200], X, y)
+    with pytest.raises(cg.Error, match="SciPy"):
+        cg.Graph.from_scipy([[0, 1], [1, 0]])
+    with pytest.raises(cg.Error, match="300"):
+        cg.Graph.from_edge_index(np.array([[0, 300], [1, 2]]), X, y)
+    with pytest.raises(cg.Error, match="-1"):
+        cg.Graph.from_edge_index(np.array([[0, -1], [1, 2]]), X, y)
+    ragged = scipy.sparse.csr_matrix(adjacency)
+    ragged.indptr = ragged.indptr.copy()
+    ragged.indptr[5] = 10**6
+    with pytest.raises(cg.Error, match="offsets"):
+        cg.Graph.from_scipy(ragged, X, y)
+
+
+def test_no_other_library_is_imported():
+    import subprocess
+    import sys
+    code = ("import sys, clustergcn; "
+            "print([m for m in ('torch', 'pandas', 'networkx', 'sklearn', 'scipy') if m in sys.modules])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -1,0 +1,22 @@
+"""For one seed and the same options, fit and `clustergcn train` give the same weights."""
+import numpy as np
+import pytest
+import scipy.sparse
+
+import clustergcn as cg
+from conftest import tensors
+
+
+@pytest.mark.parametrize("features", ["dense", "half", "sparse", "none"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_fit_and_train_give_the_same_bits(small, settings, features, threads, tmp_path, run_program):
+    adjacency, X, y, split = small
+    X = {"dense": X, "half": X.astype(np.float16), "sparse": scipy.sparse.csr_matrix(np.where(X > 0, X, 0)),
+         "none": None}[features]
+    graph = cg.Graph.from_scipy(adjacency, X, y, split=split)
+    graph.save(tmp_path / "store")
+    cg.ClusterGCNClassifier(**settings, threads=threads).fit(graph, run=tmp_path / "python")
+    run_program("train", tmp_path / "store", "--run", tmp_path / "line", "--layers", 2, "--hidden", 16, "--epochs", 8,
+                "--parts", 4, "--seed", 3, "--threads", 3 - threads, "--quiet")
+    for name in ("last.safetensors", "best.safetensors"):
+        assert tensors(tmp_path / "python" / name) == tensors(tmp_path / "line" / name)
