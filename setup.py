@@ -1,5 +1,4 @@
 """pip install .: builds the engine with CMake and takes its Python module into the package."""
-import os
 import pathlib
 import shutil
 import subprocess
@@ -24,10 +23,11 @@ class BuildWithCMake(build_ext):
         except ImportError:
             pass
         subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", *options], check=True)
-        subprocess.run(["cmake", "--build", build, "--target", "python_core"], check=True)
+        subprocess.run(["cmake", "--build", build, "--target", "python_core", "metis_process"], check=True)
         made = next((build / "python" / "clustergcn").glob("_core*.so"))
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(made, target)
+        shutil.copy2(build / "clustergcn-metis", target.parent)
 
 
 setup(ext_modules=[Extension("clustergcn._core", sources=[])], cmdclass={"build_ext": BuildWithCMake})

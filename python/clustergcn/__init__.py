@@ -4,7 +4,7 @@
 >>> graph = cg.Graph.generate(nodes=600, seed=1)
 >>> model = cg.ClusterGCNClassifier(layers=2, hidden=32, epochs=5, seed=1, verbose=0).fit(graph)
 >>> model.predict_proba(graph).shape
-(600, 8)
+(600, 10)
 """
 from ._classifier import ClusterGCNClassifier, NotFittedError
 from ._errors import Error

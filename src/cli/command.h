@@ -50,5 +50,6 @@ void add_predict_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_reproduce_command(CLI::App& program);
 void add_options_command(CLI::App& program);
+void add_manual_command(CLI::App& program);
 
 }  // namespace cgcn

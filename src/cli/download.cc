@@ -1,5 +1,5 @@
 // clustergcn download: a public data set from its publisher into a graph store.
-#include "io/download.h"
+#include "download/download.h"
 
 #include "cli/command.h"
 #include "cli/import_command.h"

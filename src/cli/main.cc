@@ -65,7 +65,7 @@ int run(int argc, char** argv) {
   program.get_formatter()->column_width(38);
   for (const auto add : {add_import_command, add_download_command, add_generate_command, add_partition_command,
                          add_info_command, add_train_command, add_evaluate_command, add_predict_command,
-                         add_report_command, add_reproduce_command, add_options_command})
+                         add_report_command, add_reproduce_command, add_options_command, add_manual_command})
     add(program);
   if (argc == 1) {
     log::write_line(program.help());

@@ -15,6 +15,7 @@ namespace cgcn {
 class FileDescriptor {
  public:
   FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}  // takes it over; -1: none
   FileDescriptor(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
   FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {

@@ -173,10 +173,10 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     levels = std::move(run.levels);
   } else {
     stages.begin("graph for METIS");
-    const MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
+    MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
     throw_if_interrupted();
     stages.begin("METIS");
-    MetisRun run = run_metis(graph, parts, options, beside);
+    MetisRun run = run_metis(std::move(graph), parts, options, beside);
     stages.end_as(run.seconds, run.peak_rss);
     if (run.beside_seconds > 0) stages.add_beside("meanwhile, beside METIS", run.beside_seconds);
     clusters = std::move(run.clusters);

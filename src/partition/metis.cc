@@ -1,123 +1,174 @@
 #include "partition/metis.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
-#include <metis.h>
+#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <memory>
-#include <new>
+#include <optional>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "common/interrupt.h"
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/random.h"
 #include "common/threads.h"
 #include "common/timer.h"
+#include "partition/metis_job.h"
 
 namespace cgcn {
 namespace {
 
-static_assert(sizeof(idx_t) == sizeof(int32_t), "this file is written for METIS with 32-bit indices, as Debian has it");
-static_assert(sizeof(real_t) == sizeof(float));
-
 constexpr uint64_t kMetisLimit = INT32_MAX;
+constexpr int32_t kMetisOk = 1, kMetisNoMemory = -3;  // as metis.h has them; this process does not link it
 
-// What the children leave for the parent.
-class SharedResult {
+// The job that METIS's process gets: a file in memory, which this process does not map.
+class JobFile {
  public:
-  struct Outcome {
-    int32_t return_code;  // METIS's; 0: it never returned
-    double seconds;
-  };
-  struct Header {
-    std::atomic<size_t> next;  // the first piece that nobody has begun
-    Outcome outcome;           // the first failure, or the last success
-  };
-  explicit SharedResult(size_t nodes) : bytes_(sizeof(Header) + sizeof(int32_t) * nodes) {
-    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-    new (memory_) Header{};
+  JobFile() : file_(::memfd_create("clustergcn-metis", MFD_CLOEXEC)) {
+    if (!file_.is_open()) throw Error(fmt::format("cannot make a file in memory: {}", std::strerror(errno)));
+    extend(sizeof(MetisJob));
   }
-  ~SharedResult() { ::munmap(memory_, bytes_); }
-  SharedResult(const SharedResult&) = delete;
-  SharedResult& operator=(const SharedResult&) = delete;
 
-  size_t next_piece() { return header().next.fetch_add(1); }
-  Outcome& outcome() { return header().outcome; }
-  int32_t* clusters() { return reinterpret_cast<int32_t*>(&header() + 1); }  // of every node
+  // Adds a graph; its arrays are given back as they are copied. Returns where its result will be.
+  uint64_t add(MetisGraph graph, uint32_t parts, const PartitionOptions& options) {
+    MetisJobPiece piece;
+    piece.nodes = graph.num_nodes();
+    piece.constraints = graph.num_constraints;
+    piece.parts = static_cast<int32_t>(parts);
+    piece.seed = static_cast<int32_t>(Random(options.seed, Purpose::kPartition).next() >> 1);
+    piece.volume = options.objective == PartitionObjective::kVolume;
+    piece.recursive = options.method == PartitionMethod::kMetisRecursive;
+    piece.imbalance = options.imbalance;
+    piece.offsets = append(std::move(graph.offsets));
+    piece.targets = append(std::move(graph.targets));
+    piece.edge_weights = append(std::move(graph.edge_weights));
+    piece.node_weights = append(std::move(graph.node_weights));
+    piece.clusters = extend(static_cast<uint64_t>(piece.nodes) * sizeof(int32_t));
+    pieces_.push_back(piece);
+    return piece.clusters;
+  }
+
+  void finish() {
+    MetisJob job;
+    job.pieces = pieces_.size();
+    job.table = extend(pieces_.size() * sizeof(MetisJobPiece));
+    job.bytes = end_;
+    write(&job, sizeof job, 0);
+    write(pieces_.data(), pieces_.size() * sizeof(MetisJobPiece), job.table);
+  }
+
+  int descriptor() const { return file_.get(); }
+  struct Outcome {
+    int32_t return_code = 0, ended = 0;
+    double seconds = 0;
+  };
+  Outcome outcome() const {
+    MetisJob found;
+    read(&found, sizeof found, 0);
+    return {found.return_code, found.ended, found.seconds};
+  }
+  void read(void* out, uint64_t bytes, uint64_t offset) const {
+    auto* place = static_cast<std::byte*>(out);
+    while (bytes > 0) {
+      const ssize_t got = ::pread(file_.get(), place, bytes, static_cast<off_t>(offset));
+      if (got <= 0) throw Error(fmt::format("cannot read METIS's result: {}", std::strerror(errno)));
+      place += got;
+      bytes -= static_cast<uint64_t>(got);
+      offset += static_cast<uint64_t>(got);
+    }
+  }
 
  private:
-  Header& header() { return *static_cast<Header*>(memory_); }
-  size_t bytes_;
-  void* memory_;
-};
+  static constexpr uint64_t kAlignment = 64, kChunk = uint64_t{16} << 20, kPage = 4096;
 
-int32_t call_metis(const MetisGraph& graph, idx_t parts, const PartitionOptions& options, idx_t* clusters) {
-  idx_t settings[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(settings);
-  settings[METIS_OPTION_NUMBERING] = 0;
-  settings[METIS_OPTION_SEED] = static_cast<idx_t>(Random(options.seed, Purpose::kPartition).next() >> 1);
-  settings[METIS_OPTION_OBJTYPE] =
-      options.objective == PartitionObjective::kVolume ? METIS_OBJTYPE_VOL : METIS_OBJTYPE_CUT;
-  idx_t nodes = graph.num_nodes(), constraints = graph.num_constraints, cut = 0;
-  // METIS takes plain pointers and leaves what they point to alone.
-  const auto pointer = [](const Buffer<int32_t>& values) { return const_cast<idx_t*>(values.data()); };
-  real_t imbalance[2] = {options.imbalance, options.imbalance};
-  const auto partition =
-      options.method == PartitionMethod::kMetisRecursive ? METIS_PartGraphRecursive : METIS_PartGraphKway;
-  return partition(&nodes, &constraints, pointer(graph.offsets), pointer(graph.targets), pointer(graph.node_weights),
-                   nullptr, pointer(graph.edge_weights), &parts, nullptr, imbalance, settings, &cut, clusters);
-}
-
-// A process that only METIS is in: it prints nothing, and dies with its parent.
-void settle_child() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed takes its child along
-  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, SIG_DFL);
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // they reach the group: the parent decides
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  const int nowhere = ::open("/dev/null", O_WRONLY);
-  ::dup2(nowhere, STDOUT_FILENO);
-  ::dup2(nowhere, STDERR_FILENO);
-}
-
-[[noreturn]] void run_child(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
-                            SharedResult& result) {
-  settle_child();
-  const Timer timer;
-  const int32_t code = call_metis(graph, static_cast<idx_t>(parts), options, result.clusters());
-  result.outcome() = {code, timer.seconds()};
-  ::_exit(0);
-}
-
-[[noreturn]] void run_pieces_child(std::span<const size_t> starts, const MakeMetisPiece& make, SharedResult& result) {
-  settle_child();
-  const size_t count = starts.size() - 1;
-  for (size_t i = result.next_piece(); i < count; i = result.next_piece()) {
-    const MetisPiece piece = make(i);
-    const size_t nodes = starts[i + 1] - starts[i];
-    int32_t* const clusters = result.clusters() + starts[i];
-    if (piece.parts == 1 || piece.parts >= nodes) {  // nothing to decide
-      for (size_t v = 0; v < nodes; ++v) clusters[v] = piece.parts == 1 ? 0 : static_cast<int32_t>(v);
-      continue;
-    }
-    const int32_t code = call_metis(piece.graph, static_cast<idx_t>(piece.parts), piece.options, clusters);
-    if (code != METIS_OK) {
-      result.outcome().return_code = code;
-      ::_exit(1);
+  uint64_t extend(uint64_t bytes) {
+    const uint64_t begin = (end_ + kAlignment - 1) / kAlignment * kAlignment;
+    end_ = begin + bytes;
+    if (::ftruncate(file_.get(), static_cast<off_t>(end_)) != 0)
+      throw Error(fmt::format("cannot make room for METIS's graph: {}", std::strerror(errno)));
+    return begin;
+  }
+  void write(const void* data, uint64_t bytes, uint64_t offset) {
+    const auto* place = static_cast<const std::byte*>(data);
+    while (bytes > 0) {
+      const ssize_t put = ::pwrite(file_.get(), place, bytes, static_cast<off_t>(offset));
+      if (put <= 0) throw Error(fmt::format("cannot hand METIS its graph: {}", std::strerror(errno)));
+      place += put;
+      bytes -= static_cast<uint64_t>(put);
+      offset += static_cast<uint64_t>(put);
     }
   }
-  ::_exit(0);
+  // The pages of what has been copied are given back at once, so that the graph is there once.
+  uint64_t append(Buffer<int32_t> values) {
+    if (values.empty()) return 0;
+    const uint64_t bytes = values.size() * sizeof(int32_t), begin = extend(bytes);
+    auto* const data = reinterpret_cast<std::byte*>(values.data());
+    for (uint64_t at = 0; at < bytes; at += kChunk) {
+      const uint64_t size = std::min(kChunk, bytes - at);
+      write(data + at, size, begin + at);
+      const auto first = (reinterpret_cast<uintptr_t>(data + at) + kPage - 1) / kPage * kPage;
+      const auto last = reinterpret_cast<uintptr_t>(data + at + size) / kPage * kPage;
+      if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    }
+    return begin;
+  }
+
+  FileDescriptor file_;
+  uint64_t end_ = 0;
+  std::vector<MetisJobPiece> pieces_;
+};
+
+// clustergcn-metis lies beside the program or library that this code is in, or where it is installed.
+fs::path find_program() {
+  constexpr const char* kName = "clustergcn-metis";
+  Dl_info info{};
+  std::error_code problem;
+  fs::path own;
+  if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 && info.dli_fname != nullptr)
+    own = fs::canonical(info.dli_fname, problem);
+  std::vector<fs::path> folders;
+  for (const fs::path& file : {own, fs::read_symlink("/proc/self/exe", problem)})
+    if (file.is_absolute())
+      for (const char* way : {".", "..", "../..", "../libexec/clustergcn", "../../libexec/clustergcn"})
+        folders.push_back(file.parent_path() / way);
+  for (const fs::path& folder : folders)
+    if (::access((folder / kName).c_str(), X_OK) == 0) return folder / kName;
+  throw Error(fmt::format("the program {} is not there", kName), own.parent_path().string(),
+              "install clustergcn again, or --partitioner random");
+}
+
+pid_t start_process(const fs::path& program, int job) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+    ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, job, kMetisJobFile);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, kMetisJobFile + 1);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  std::string name = program.string();
+  char* const arguments[] = {name.data(), nullptr};
+  pid_t child = 0;
+  const int problem = ::posix_spawn(&child, name.c_str(), &actions, &attributes, arguments, environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (problem != 0) throw Error(fmt::format("cannot start METIS's process: {}", std::strerror(problem)), name);
+  return child;
 }
 
 constexpr const char* kStopped = "interrupted: partitioning was stopped, no partition was written";
@@ -145,6 +196,10 @@ class MetisProcess {
         child_ = 0;
         if (interrupted()) throw Interrupted(kStopped);  // METIS has a handler of its own for SIGTERM
         return status;
+      }
+      if (ended < 0 && errno == ECHILD) {  // a program that ignores SIGCHLD: its children leave no trace
+        child_ = 0;
+        return 0;
       }
       if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
       if (interrupted()) throw Interrupted(kStopped);
@@ -181,17 +236,15 @@ void check_outcome(int status, int32_t return_code, uint64_t peak_rss) {
                   "a machine with more memory, or --partitioner random");
     throw Error(fmt::format("METIS crashed ({})", strsignal(WTERMSIG(status))), {}, kOtherWays);
   }
-  if (return_code == METIS_ERROR_MEMORY)
+  if (return_code == kMetisNoMemory)
     throw Error(fmt::format("METIS could not get the memory it needs (it had {})", memory), {},
                 "a machine with more memory, or --partitioner random");
-  if (return_code != METIS_OK || WEXITSTATUS(status) != 0)
+  if (return_code != kMetisOk || WEXITSTATUS(status) != 0)
     throw Error(fmt::format("METIS failed (return code {})", return_code), {}, kOtherWays);
 }
 
-uint32_t checked_cluster(int32_t cluster, uint32_t parts) {
-  if (cluster < 0 || static_cast<uint32_t>(cluster) >= parts)
-    throw Error(fmt::format("METIS gave a node cluster {} of {}", cluster, parts), {}, kOtherWays);
-  return static_cast<uint32_t>(cluster);
+void check_cluster(uint32_t cluster, uint32_t parts) {
+  if (cluster >= parts) throw Error(fmt::format("METIS gave a node cluster {} of {}", cluster, parts), {}, kOtherWays);
 }
 
 }  // namespace
@@ -210,53 +263,57 @@ uint64_t estimate_metis_memory(uint64_t nodes, uint64_t entries) {
   return kPerNode * nodes + kPerEntry * entries;
 }
 
-MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
-                   const WorkBesideMetis& beside) {
+MetisRun run_metis(MetisGraph graph, uint32_t parts, const PartitionOptions& options, const WorkBesideMetis& beside) {
   const auto nodes = static_cast<size_t>(graph.num_nodes());
+  const uint64_t taken = estimate_metis_memory(nodes, graph.targets.size());
   CGCN_CHECK(parts >= 2 && parts <= nodes);
   const Progress progress("METIS");
-  SharedResult result(nodes);
-  const pid_t child = ::fork();
-  if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
-  if (child == 0) run_child(graph, parts, options, result);
-  MetisProcess process(child);
-  const uint64_t taken = estimate_metis_memory(nodes, graph.targets.size());
+  const fs::path program = find_program();
+  JobFile job;
+  const uint64_t place = job.add(std::move(graph), parts, options);
+  job.finish();
+  MetisProcess process(start_process(program, job.descriptor()));
   const double beside_seconds = work_beside(beside, options.metis_memory - std::min(options.metis_memory, taken));
   rusage usage{};
   const int status = process.wait(usage);
-  const auto [return_code, seconds] = result.outcome();
+  const JobFile::Outcome outcome = job.outcome();
   MetisRun run{.clusters = Buffer<uint32_t>(nodes),
                .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024,
-               .seconds = seconds,
+               .seconds = outcome.seconds,
                .beside_seconds = beside_seconds};
-  check_outcome(status, return_code, run.peak_rss);
-  for (size_t v = 0; v < nodes; ++v) run.clusters[v] = checked_cluster(result.clusters()[v], parts);
+  check_outcome(status, outcome.return_code, run.peak_rss);
+  job.read(run.clusters.data(), nodes * sizeof(uint32_t), place);
+  for (const uint32_t cluster : run.clusters) check_cluster(cluster, parts);
   return run;
 }
 
 MetisRun run_metis_pieces(std::span<const size_t> starts, std::span<const uint32_t> parts, const MakeMetisPiece& make) {
   const size_t count = starts.size() - 1;
   const Timer timer;
-  SharedResult result(starts[count]);
-  result.outcome().return_code = METIS_OK;
-  const size_t children = std::min<size_t>(count, static_cast<size_t>(thread_count()));
-  std::vector<std::unique_ptr<MetisProcess>> processes;
-  for (size_t i = 0; i < children; ++i) {
-    const pid_t child = ::fork();
-    if (child < 0) throw Error(fmt::format("cannot start a process for METIS: {}", std::strerror(errno)));
-    if (child == 0) run_pieces_child(starts, make, result);
-    processes.push_back(std::make_unique<MetisProcess>(child));
+  const fs::path program = find_program();
+  JobFile job;
+  std::vector<uint64_t> places;
+  for (size_t i = 0; i < count; ++i) {
+    throw_if_interrupted();
+    MetisPiece piece = make(i);
+    CGCN_CHECK(static_cast<size_t>(piece.graph.num_nodes()) == starts[i + 1] - starts[i]);
+    places.push_back(job.add(std::move(piece.graph), piece.parts, piece.options));
   }
+  job.finish();
+  std::vector<std::unique_ptr<MetisProcess>> processes;
+  for (size_t i = 0; i < std::min<size_t>(count, static_cast<size_t>(thread_count())); ++i)
+    processes.push_back(std::make_unique<MetisProcess>(start_process(program, job.descriptor())));
   MetisRun run{.clusters = Buffer<uint32_t>(starts[count])};
   for (const auto& process : processes) {
     rusage usage{};
     const int status = process->wait(usage);
     run.peak_rss = std::max(run.peak_rss, static_cast<uint64_t>(usage.ru_maxrss) * 1024);
-    check_outcome(status, result.outcome().return_code, run.peak_rss);
+    check_outcome(status, job.outcome().return_code, run.peak_rss);
   }
-  for (size_t i = 0; i < count; ++i)
-    for (size_t v = starts[i]; v < starts[i + 1]; ++v)
-      run.clusters[v] = checked_cluster(result.clusters()[v], parts[i]);
+  for (size_t i = 0; i < count; ++i) {
+    job.read(run.clusters.data() + starts[i], (starts[i + 1] - starts[i]) * sizeof(uint32_t), places[i]);
+    for (size_t v = starts[i]; v < starts[i + 1]; ++v) check_cluster(run.clusters[v], parts[i]);
+  }
   run.seconds = timer.seconds();
   return run;
 }

@@ -1,8 +1,9 @@
 // METIS, kept at arm's length.
 //
-// It runs in a child process of its own: an interrupt can end it at any moment (the library has no way to), a crash or
-// its own printing never reaches the user, the signal handlers that it installs stay away from ours, and its memory,
-// several times the graph's, is given back whole. The graph is passed by copy-on-write, the result by shared memory.
+// It runs in a process of its own, clustergcn-metis: an interrupt can end it at any moment (the library has no way to),
+// a crash or its own printing never reaches the user, the signal handlers that it installs stay away from ours, and its
+// memory, several times the graph's, is given back whole. The process is started, not forked, so that this works from a
+// program with many threads. Graph and result pass through a file in memory.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ struct MetisRun {
 
 // parts is from 2 to the number of nodes. METIS has one thread: where there are more, they do what `beside` says in the
 // meantime, within what METIS leaves of options.metis_memory. Throws Error with METIS's reason, or Interrupted.
-MetisRun run_metis(const MetisGraph& graph, uint32_t parts, const PartitionOptions& options,
+MetisRun run_metis(MetisGraph graph, uint32_t parts, const PartitionOptions& options,
                    const WorkBesideMetis& beside = {});
 
 // Several graphs, each for itself, on as many processes as there are threads. Which process takes which does not change
@@ -54,7 +55,7 @@ struct MetisPiece {
   uint32_t parts = 0;  // from 1; as many as nodes or more: each node is a cluster of its own
   PartitionOptions options;
 };
-using MakeMetisPiece = std::function<MetisPiece(size_t piece)>;  // called in the process that partitions it
+using MakeMetisPiece = std::function<MetisPiece(size_t piece)>;  // called in the order of the pieces
 
 // Piece i has the nodes starts[i] … starts[i + 1) of the result, and parts[i] clusters.
 MetisRun run_metis_pieces(std::span<const size_t> starts, std::span<const uint32_t> parts, const MakeMetisPiece& make);

@@ -5,7 +5,7 @@
 set -euo pipefail
 source=$1 build=$2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'status=$?; [ $status = 0 ] || tail -n 20 "$work/log"; rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >"$work/log"
 library=$(find "$work/prefix" -name 'libclustergcn.so' -printf '%h')
 

@@ -4,8 +4,12 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <memory>
 #include <numeric>
 #include <thread>
+#include <vector>
 
 #include "common/interrupt.h"
 #include "common/log.h"
@@ -78,13 +82,13 @@ Dataset large_random_graph() {
 TEST(Metis, AnInterruptStopsItAtOnce) {
   log::set_level(log::Level::kQuiet);
   const Dataset data = large_random_graph();
-  const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
+  MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
   const Timer timer;
   std::thread user([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     request_interrupt();
   });
-  EXPECT_THROW(run_metis(graph, 1000, {}), Interrupted);
+  EXPECT_THROW(run_metis(std::move(graph), 1000, {}), Interrupted);
   EXPECT_LT(timer.seconds(), 2);  // it takes many times that
   user.join();
   clear_interrupt();
@@ -93,12 +97,12 @@ TEST(Metis, AnInterruptStopsItAtOnce) {
 TEST(Metis, WorkBesideItRunsOnTheOtherThreadsWithTheMemoryThatIsLeft) {
   log::set_level(log::Level::kQuiet);
   const Dataset data = test::random_dataset(6);
-  const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
+  const auto graph = [&] { return make_metis_graph(data, all_nodes(data), NodeWeights::kUniform); };
   const ThreadCountScope threads(3);
   PartitionOptions options;
-  options.metis_memory = estimate_metis_memory(data.num_nodes(), graph.targets.size()) + 1000;
+  options.metis_memory = estimate_metis_memory(data.num_nodes(), graph().targets.size()) + 1000;
   int calls = 0;
-  const MetisRun run = run_metis(graph, 2, options, [&](uint64_t memory) {
+  const MetisRun run = run_metis(graph(), 2, options, [&](uint64_t memory) {
     ++calls;
     EXPECT_EQ(memory, 1000u);
     EXPECT_EQ(thread_count(), 2);
@@ -108,10 +112,10 @@ TEST(Metis, WorkBesideItRunsOnTheOtherThreadsWithTheMemoryThatIsLeft) {
   EXPECT_EQ(thread_count(), 3);
   EXPECT_GT(run.seconds, 0);
   EXPECT_GT(run.beside_seconds, 0);
-  const MetisRun alone = run_metis(graph, 2, options);
+  const MetisRun alone = run_metis(graph(), 2, options);
   EXPECT_TRUE(std::ranges::equal(run.clusters, alone.clusters));
   const ThreadCountScope one(1);
-  run_metis(graph, 2, options, [](uint64_t) {
+  run_metis(graph(), 2, options, [](uint64_t) {
     ADD_FAILURE() << "there is no other thread";
     return true;
   });
@@ -120,12 +124,12 @@ TEST(Metis, WorkBesideItRunsOnTheOtherThreadsWithTheMemoryThatIsLeft) {
 TEST(Metis, AFailureBesideItEndsItAtOnce) {
   log::set_level(log::Level::kQuiet);
   const Dataset data = large_random_graph();
-  const MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
+  MetisGraph graph = make_metis_graph(data, all_nodes(data), NodeWeights::kUniform);
   const ThreadCountScope threads(2);
   const Timer timer;
-  EXPECT_EQ(
-      test::message_of<Error>([&] { run_metis(graph, 1000, {}, [](uint64_t) -> bool { throw Error("no luck"); }); }),
-      "no luck");
+  EXPECT_EQ(test::message_of<Error>(
+                [&] { run_metis(std::move(graph), 1000, {}, [](uint64_t) -> bool { throw Error("no luck"); }); }),
+            "no luck");
   EXPECT_LT(timer.seconds(), 2);  // METIS takes many times that
   EXPECT_EQ(thread_count(), 2);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
@@ -140,9 +144,40 @@ TEST(Metis, WhatItSaysItselfStaysOffTheScreen) {
   graph.targets = Buffer<int32_t>(100, 1'000'000'000);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  const std::string message = test::message_of<Error>([&] { run_metis(graph, 10, {}); });
+  const std::string message = test::message_of<Error>([&] { run_metis(std::move(graph), 10, {}); });
   EXPECT_NE(message.find("METIS"), std::string::npos);
   EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
+}
+
+// As a library in a program with threads and children of its own.
+TEST(Metis, WorksBesideThreadsThatAllocateAndLeavesOtherChildrenAlone) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = test::random_dataset(6);
+  const pid_t other = ::fork();
+  if (other == 0) ::_exit(7);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      while (!stop) std::vector<int>(1000).swap(*std::make_unique<std::vector<int>>());
+    });
+  for (int i = 0; i < 20; ++i) run_metis(make_metis_graph(data, all_nodes(data), NodeWeights::kUniform), 2, {});
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  int status = 0;
+  EXPECT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Metis, WorksInAProgramThatIgnoresItsChildren) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = test::random_dataset(6);
+  const auto graph = [&] { return make_metis_graph(data, all_nodes(data), NodeWeights::kUniform); };
+  const MetisRun wanted = run_metis(graph(), 2, {});
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const MetisRun run = run_metis(graph(), 2, {});
+  std::signal(SIGCHLD, before);
+  EXPECT_TRUE(std::ranges::equal(run.clusters, wanted.clusters));
 }
 
 }  // namespace

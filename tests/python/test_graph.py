@@ -8,7 +8,6 @@ import clustergcn as cg
 
 def test_arrays_in_the_right_layout_are_used_where_they_lie(small):
     adjacency, X, y, split = small
-    adjacency.indptr = adjacency.indptr.astype(np.int64)
     rows = scipy.sparse.csr_matrix(adjacency)
     graph = cg.Graph.from_scipy(rows, X, y, split=split)
     assert np.shares_memory(graph.indices.view(np.int32), rows.indices)

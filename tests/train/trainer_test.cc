@@ -122,6 +122,7 @@ TEST_F(TrainerTest, FiguresGoOnAfterAStop) {
           EXPECT_GT(record.batch_seconds, stopped.epoch_waited);
           after = Buffer<char>(size_t{512} << 20, 1);
         }
+        return true;
       });
   EXPECT_GE(summary.training_peak, stopped.training_peak);  // the largest of the sessions
   EXPECT_GT(summary.peak_memory, summary.training_peak + (size_t{256} << 20));
@@ -169,9 +170,10 @@ TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   Trainer trainer(store, options_, RunDirectory::create(folder_ / "run", "test"));
   const std::string message = test::message_of<Error>([&] {
     trainer.run([&](const EpochRecord& record) {
-      if (record.epoch != 2) return;
+      if (record.epoch != 2) return true;
       EXPECT_FALSE(fs::exists(best));  // it is saved because the run fails
       spoil_features();
+      return true;
     });
   });
   EXPECT_THAT(message, testing::AllOf(testing::HasSubstr("became NaN in epoch 3, step 1"), testing::HasSubstr("--lr")));

@@ -1,4 +1,4 @@
-#include "io/download.h"
+#include "download/download.h"
 
 #include <curl/curl.h>
 

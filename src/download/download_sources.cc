@@ -1,6 +1,6 @@
 // Where the public data sets are. Sizes and checksums are those of the publishers' files where we have read them.
 #include "common/error.h"
-#include "io/download.h"
+#include "download/download.h"
 
 namespace cgcn {
 namespace {
