@@ -20,7 +20,7 @@ for part in "${parts[@]}"; do
   [[ " ${all_parts[*]} " == *" $part "* ]] || fail "unknown part '$part'" "try: ${all_parts[*]}"
 done
 
-"$root/tools/install-packages.sh" build tests
+"$root/tools/install-packages.sh" build tests python
 build=$(build_root)
 check_machine 5000
 passed=0
@@ -60,15 +60,12 @@ run_unit() {
 
 run_asan() {
   build_preset asan unit_tests
-  # METIS runs in a forked process, and AddressSanitizer's allocator may be locked by another thread at that moment: then the child waits
-  # for ever. Such a test is run again.
-  run_ctest asan --repeat after-timeout:3 -LE 'slow|cli|faults' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
+  run_ctest asan -LE 'slow|cli|faults' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
 }
 
-# Modules whose code runs on several threads and that start no process: ThreadSanitizer cannot follow a fork of a process with threads, as
-# METIS needs it.
+# Modules whose code runs on several threads.
 run_tsan() {
-  local modules=(common kernels graph batch nn) targets=() name
+  local modules=(common kernels graph batch nn partition engine) targets=() name
   for name in "${modules[@]}"; do targets+=("test_$name"); done
   build_preset tsan "${targets[*]}"
   # Kernels that spread addresses more widely than ThreadSanitizer expects make it stop; without spreading it runs.

@@ -8,7 +8,7 @@ model = cg.ClusterGCNClassifier(layers=3, hidden=32, epochs=10, seed=1, verbose=
 H, y = model.embed(graph), np.asarray(graph.labels)
 train, test = graph.nodes_of("train"), graph.nodes_of("test")
 try:
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import]
 except ImportError:
     raise SystemExit("this example needs scikit-learn")
 other = LogisticRegression(max_iter=500).fit(H[train], y[train])

@@ -1,6 +1,6 @@
 """Two tables of your own, as pandas reads them, to predictions in a file."""
 import numpy as np
-import pandas
+import pandas  # type: ignore[import]
 
 import clustergcn as cg
 
@@ -9,7 +9,8 @@ random = np.random.default_rng(1)
 group = np.arange(400) % 2
 customers = pandas.DataFrame({"customer": [f"c{i}" for i in range(400)], "income": random.normal(size=400) + group,
                               "region": random.choice(["north", "south"], 400),
-                              "kind": np.where(random.random(400) < 0.7, np.array(["private", "business"])[group], None)})
+                              "kind": np.array(["private", "business"])[group]})
+customers.loc[random.random(400) < 0.3, "kind"] = None  # not known: to be predicted
 payments = pandas.DataFrame({"payer": random.integers(0, 400, 3000), "payee": 0})
 payments["payee"] = (payments["payer"] + 2 * random.integers(1, 200, 3000)) % 400  # mostly within the group
 payments = payments.apply(lambda column: "c" + column.astype(str))

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import os
 import sys
 import time
@@ -149,15 +148,18 @@ class ClusterGCNClassifier:
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, adjacency: Any = None, train: Any = None, validation: Any = None,
+    def fit(self, X: Any, y: Any = None, *, adjacency: Any = None, graph: Optional[Graph] = None, train: Any = None,
+            validation: Any = None,
             run: "str | os.PathLike[str] | None" = None, resume: bool = False,
             on_epoch: Optional[Callable[[dict], Any]] = None) -> "ClusterGCNClassifier":
         """Trains.
 
         Parameters
         ----------
-        X : Graph, or features with `y` and `adjacency`
+        X : Graph, or features with `y` and `adjacency`, or node numbers with `graph`
         y : classes, where X holds features
+        graph : Graph, where X holds the numbers of the nodes to train on: for cross-validation, which hands out numbers. The
+            graph is kept for `predict` and `score` of numbers.
         adjacency : SciPy sparse matrix, where X holds features
         train, validation : masks or node numbers, where X holds features; train: otherwise all nodes with a class
         run : path, optional
@@ -167,7 +169,11 @@ class ClusterGCNClassifier:
         on_epoch : callable, optional
             Gets a dict after each epoch; where it returns False, training ends.
         """
-        graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
+        self._kept = graph
+        if graph is not None:
+            graph = graph.with_split(train=X, validation=validation)
+        else:
+            graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
         progress = _Progress(self.verbose, on_epoch)
         settings = as_settings({name: getattr(self, name) for name in self._names})
         try:
@@ -178,6 +184,9 @@ class ClusterGCNClassifier:
             progress.end()
         self._take(history, about)
         self.classes_ = graph.classes
+        if self.run_:
+            with open(os.path.join(self.run_, "report.html"), "w", encoding="utf-8") as file:
+                file.write(_core.report([self.run_]))
         return self
 
     def _graph_of(self, X: Any, y: Any, adjacency: Any, train: Any, validation: Any) -> Graph:
@@ -212,16 +221,20 @@ class ClusterGCNClassifier:
             raise NotFittedError("not fitted", "the model has not been trained", "", "fit(graph) first")
         return self._model
 
-    def _graph(self, X: Any, adjacency: Any) -> _core.Graph:
+    def _graph(self, X: Any, nodes: Any, adjacency: Any) -> "tuple[_core.Graph, Any]":
+        """The graph, and the nodes that are asked for."""
         if isinstance(X, Graph):
-            return X._core
-        return self._graph_of(X, None, adjacency, None, None)._core
+            return X._core, _node_numbers(nodes)
+        kept = getattr(self, "_kept", None)
+        if kept is not None and adjacency is None:
+            return kept._core, _node_numbers(X)
+        return self._graph_of(X, None, adjacency, None, None)._core, _node_numbers(nodes)
 
     def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
         """Probabilities, one row a node (those of `nodes`, in their order; otherwise all)."""
         model = self._fitted()
-        return model.probabilities(self._graph(X, adjacency), _node_numbers(nodes), self.threads,
-                                   print if self.verbose > 1 else None)
+        graph, wanted = self._graph(X, nodes, adjacency)
+        return model.probabilities(graph, wanted, self.threads, print if self.verbose > 1 else None)
 
     def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
         """The class of each node; with several classes a node, a matrix of 0 and 1."""
@@ -232,8 +245,9 @@ class ClusterGCNClassifier:
 
     def embed(self, X: Any, *, layer: int = 0, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
         """The output of a layer, from 1; 0: the last hidden one."""
-        return self._fitted().embeddings(self._graph(X, adjacency), layer, _node_numbers(nodes), self.threads,
-                                         print if self.verbose > 1 else None)
+        model = self._fitted()
+        graph, wanted = self._graph(X, nodes, adjacency)
+        return model.embeddings(graph, layer, wanted, self.threads, print if self.verbose > 1 else None)
 
     def evaluate(self, graph: Graph) -> dict:
         """Scores on the training, validation and test nodes."""
@@ -248,6 +262,9 @@ class ClusterGCNClassifier:
         y : classes, or, with a Graph, a mask or node numbers of the nodes to score
         nodes : mask or node numbers, likewise
         """
+        kept = getattr(self, "_kept", None)
+        if kept is not None and not isinstance(X, Graph) and adjacency is None:
+            return self.score(kept, X)
         if isinstance(X, Graph):
             nodes = y if nodes is None else nodes
             truth = X.labels
@@ -269,6 +286,13 @@ class ClusterGCNClassifier:
         known = truth >= 0
         return float(np.mean(np.argmax(probabilities, axis=1)[known] == truth[known])) if known.any() else float("nan")
 
+    def report(self) -> "Report":
+        """The report of a run that was kept (``fit(graph, run="my-run")``); a notebook shows it."""
+        self._fitted()
+        if not getattr(self, "run_", ""):
+            raise Error("no run", "the training was not kept", "run=", "fit(graph, run='my-run')")
+        return Report(_core.report([self.run_]))
+
     # -- keeping it ---------------------------------------------------------------------------------------------------
 
     def save(self, file: "str | os.PathLike[str]") -> None:
@@ -286,7 +310,7 @@ class ClusterGCNClassifier:
         return made
 
     def __getstate__(self) -> dict:
-        state = dict(self.__dict__)
+        state = {name: value for name, value in self.__dict__.items() if name != "_kept"}
         if "_model" in state:
             state["_model"] = state["_model"].to_bytes()
         return state
@@ -295,6 +319,21 @@ class ClusterGCNClassifier:
         self.__dict__.update(state)
         if "_model" in state:
             self._model = _core.Model.from_bytes(state["_model"])
+
+
+class Report:
+    """One page of HTML, which a notebook shows inline."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def save(self, file: "str | os.PathLike[str]") -> None:
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(self.html)
+
+    def _repr_html_(self) -> str:
+        import html
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:900px;border:0"></iframe>'
 
 
 def _as_mask(nodes: Any, count: int) -> np.ndarray:

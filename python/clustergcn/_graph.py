@@ -263,16 +263,23 @@ class Graph:
         present = set(ids)
         return cls(_core.Graph.from_arrays(arrays, 0, None), [node for node in names if node in present])
 
-    def _copied(self) -> dict:
-        """Arrays of this graph that do not depend on its files."""
+    def with_split(self, *, train: Any = None, validation: Any = None, test: Any = None, split: Any = None) -> "Graph":
+        """The same graph with other training, validation and test nodes; its arrays are shared."""
+        arrays = self._copied(copy=False)
+        arrays |= {"train": _part(train, "train", self.num_nodes), "test": _part(test, "test", self.num_nodes),
+                   "validation": _part(validation, "validation", self.num_nodes), "split": _contiguous(split, "split")}
+        return Graph(_core.Graph.from_arrays(arrays, 0, None), self.index)
+
+    def _copied(self, copy: bool = True) -> dict:
+        """Arrays of this graph; copies do not depend on its files."""
         core = self._core
-        copy = lambda array: None if array is None else np.array(array)  # noqa: E731
+        take = lambda array: np.array(array) if copy and array is not None else array  # noqa: E731
         offsets, columns, values = core.sparse_features
         return {"name": core.name, "nodes": core.num_nodes, "directed": core.directed, "keep_self_loops": True,
-                "offsets": copy(core.indptr), "targets": copy(core.indices), "weights": copy(core.weights),
-                "features": copy(core.dense_features), "feature_offsets": copy(offsets), "feature_columns": copy(columns),
-                "feature_values": copy(values), "feature_width": core.num_features if offsets is not None else 0,
-                "labels": copy(core.labels), "split": copy(core.split), "class_names": core.class_names,
+                "offsets": take(core.indptr), "targets": take(core.indices), "weights": take(core.weights),
+                "features": take(core.dense_features), "feature_offsets": take(offsets), "feature_columns": take(columns),
+                "feature_values": take(values), "feature_width": core.num_features if offsets is not None else 0,
+                "labels": take(core.labels), "split": take(core.split), "class_names": core.class_names,
                 "feature_names": core.feature_names}
 
     @classmethod
@@ -324,6 +331,11 @@ class Graph:
         """Reads files of another program into a store, as ``clustergcn import`` does, and opens it."""
         return cls(_core.Graph.import_files(os.fspath(source), os.fspath(store), as_settings(options),
                                             print if verbose else None))
+
+    @classmethod
+    def download(cls, dataset: str, store: "str | os.PathLike[str]", *, verbose: int = 1, **options: Any) -> "Graph":
+        """Fetches a public data set ("cora", "ppi", …) into a store, as ``clustergcn download`` does, and opens it."""
+        return cls(_core.Graph.download(dataset, os.fspath(store), as_settings(options), print if verbose else None))
 
     @classmethod
     def generate(cls, store: "str | os.PathLike[str] | None" = None, **options: Any) -> "Graph":
@@ -406,9 +418,6 @@ class Graph:
         rows = "".join(f"<tr><td>{key}</td><td style='text-align:right'>{html.escape(value)}</td></tr>"
                        for key, value in self._rows())
         return f"<table><caption>{html.escape(self.name)}</caption>{rows}</table>"
-
-    def __len__(self) -> int:
-        return self.num_nodes
 
 
 def as_settings(options: dict) -> list:

@@ -1,9 +1,12 @@
 // clustergcn import: outside files into a graph store, with an account of what was found and mended.
+#include "engine/import.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/command.h"
 #include "cli/import_command.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -38,8 +41,10 @@ void warn_of_gaps(const Labels& labels) {
         format_count(labels.num_classes() - 1), format_count(found));
 }
 
-void print_summary(const fs::path& store, bool as_json, const Reader& reader, const ImportReport& report,
-                   double seconds) {
+}  // namespace
+
+void print_import(const fs::path& store, bool as_json, const Reader& reader, const ImportReport& report,
+                  double seconds) {
   const Store written(store, Verify::kShapesOnly);
   const Dataset data = written.dataset();
   warn_of_gaps(data.labels);
@@ -87,32 +92,28 @@ void print_summary(const fs::path& store, bool as_json, const Reader& reader, co
   log::note("{}: {} written in {}", store.string(), format_bytes(written.bytes_on_disk()), format_seconds(seconds));
 }
 
-}  // namespace
-
-void ImportCommand::list_options(OptionList& options) {
-  request.list_options(options);
-  common.list_options(options);
-}
-
-void ImportCommand::run() {
-  apply_common_options(common);
-  const Timer timer;
-  const auto [reader, report] = import_store(source, store, request);
-  print_summary(store, common.json, reader, report, timer.seconds());
-}
-
 void add_import_command(CLI::App& program) {
-  struct State {
-    ImportCommand import;
+  struct ImportCommand {
+    CommonOptions common;
+    ImportRequest request;
+    std::string source, store;
     OptionList options;
+
+    void run() const {
+      apply_common_options(common);
+      const Timer timer;
+      const auto [reader, report] = import_store(source, store, request);
+      print_import(store, common.json, reader, report, timer.seconds());
+    }
   };
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<ImportCommand>();
   CLI::App* command = program.add_subcommand("import", "Bring a graph from its files into a graph store");
-  command->add_option("source", state->import.source, "the folder or file to read")->required();
-  command->add_option("store", state->import.store, "the graph store to write")->required();
-  state->import.list_options(state->options);
+  command->add_option("source", state->source, "the folder or file to read")->required();
+  command->add_option("store", state->store, "the graph store to write")->required();
+  state->request.list_options(state->options);
+  state->common.list_options(state->options);
   bind_options(*command, state->options);
-  command->callback([state] { state->import.run(); });
+  command->callback([state] { state->run(); });
 }
 
 }  // namespace cgcn

@@ -1,20 +1,12 @@
-// What import and download share: reading a source into a store and telling what was found.
+// What import and download share: telling what was found.
 #pragma once
 
-#include <string>
-
-#include "cli/command.h"
-#include "engine/import.h"
+#include "common/file.h"
+#include "io/reader.h"
 
 namespace cgcn {
 
-struct ImportCommand {
-  CommonOptions common;
-  ImportRequest request;
-  std::string source, store;
-
-  void list_options(OptionList& options);
-  void run();
-};
+void print_import(const fs::path& store, bool as_json, const Reader& reader, const ImportReport& report,
+                  double seconds);
 
 }  // namespace cgcn

@@ -145,9 +145,6 @@ TrainingSummary TrainCommand::train(Trainer& trainer, LiveServer* server) {
     }
   };
   try {
-    const ClusterLayout& layout = trainer.layout();
-    if (options.method.uses_clusters())
-      record_clusters(folder, layout, options.train.clusters_per_batch(layout.num_clusters()), options.train.seed);
     if (server != nullptr) log::write_line("live at " + server->address());
     const TrainingSummary summary = trainer.run();
     write_report();

@@ -1,5 +1,7 @@
 #include "common/threads.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -16,6 +18,8 @@ namespace {
 std::atomic<int> process_threads{0};
 thread_local int scope_threads = 0;  // 0: as the process
 thread_local bool inside_loop = false;
+// A process that was forked has none of the threads that its parent shared loops with.
+bool forked = false;
 // Seconds. Handing a loop over takes about a microsecond, and up to fifty if the others sleep. Anything from 5 to 80
 // microseconds gives the same time on small graphs (docs/performance.md).
 constexpr float kWorthSharing = 20e-6f;
@@ -111,7 +115,8 @@ ThreadCountScope::ThreadCountScope(int threads)
 ThreadCountScope::~ThreadCountScope() { scope_threads = before_; }
 
 void detail::run_blocks(size_t count, BlockOrder order, BlockFunction function, const void* work, BlockCost& cost) {
-  const int threads = thread_count();
+  static const int watching = ::pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  const int threads = forked || watching != 0 ? 1 : thread_count();
   const size_t helpers = std::min(count, static_cast<size_t>(threads));
   Loop loop(count, order, helpers, function, work);
   if (helpers <= 1 || inside_loop) {

@@ -91,18 +91,21 @@ class JobFile {
  private:
   static constexpr uint64_t kAlignment = 64, kChunk = uint64_t{16} << 20, kPage = 4096;
 
+  [[noreturn]] static void fail() {
+    throw Error(fmt::format("cannot write METIS's graph into memory: {}", std::strerror(errno)), {},
+                errno == EFBIG ? "ulimit -f unlimited: a file in memory counts as a file" : "");
+  }
   uint64_t extend(uint64_t bytes) {
     const uint64_t begin = (end_ + kAlignment - 1) / kAlignment * kAlignment;
     end_ = begin + bytes;
-    if (::ftruncate(file_.get(), static_cast<off_t>(end_)) != 0)
-      throw Error(fmt::format("cannot make room for METIS's graph: {}", std::strerror(errno)));
+    if (::ftruncate(file_.get(), static_cast<off_t>(end_)) != 0) fail();
     return begin;
   }
   void write(const void* data, uint64_t bytes, uint64_t offset) {
     const auto* place = static_cast<const std::byte*>(data);
     while (bytes > 0) {
       const ssize_t put = ::pwrite(file_.get(), place, bytes, static_cast<off_t>(offset));
-      if (put <= 0) throw Error(fmt::format("cannot hand METIS its graph: {}", std::strerror(errno)));
+      if (put <= 0) fail();
       place += put;
       bytes -= static_cast<uint64_t>(put);
       offset += static_cast<uint64_t>(put);

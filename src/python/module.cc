@@ -6,6 +6,10 @@
 #include <pybind11/stl.h>
 
 #include "clustergcn/clustergcn.h"
+#include "download/download_store.h"
+#include "engine/parts.h"
+#include "report/page.h"
+#include "report/run_record.h"
 
 namespace py = pybind11;
 using namespace clustergcn;
@@ -240,6 +244,21 @@ PYBIND11_MODULE(_core, module) {
                     const Session session = callbacks.session(0);
                     return run(callbacks, [&] { return Graph::import(source, store, settings, session); });
                   })
+      .def_static("download",
+                  [](const std::string& dataset, const std::string& store, const Settings& settings, py::object log) {
+                    Callbacks callbacks(py::none(), std::move(log));
+                    const Session session = callbacks.session(0);
+                    return run(callbacks, [&] {
+                      call(session, [&] {
+                        cgcn::DownloadRequest request;
+                        cgcn::OptionList list;
+                        request.list_options(list);
+                        for (const auto& [name, value] : settings) set_option(list, name, value);
+                        cgcn::download_store(dataset, store, request);
+                      });
+                      return Graph::open(store);
+                    });
+                  })
       .def_static("generate",
                   [](const std::string& store, const Settings& settings) {
                     Callbacks callbacks{py::none(), py::none()};
@@ -307,4 +326,9 @@ PYBIND11_MODULE(_core, module) {
       .def("option", [](const Model& model, const std::string& name) { return model.options().get(name); });
 
   module.def("train", &train_model);
+  module.def("report", [](const std::vector<std::string>& runs) {
+    return call({}, [&] {
+      return cgcn::make_page(cgcn::read_runs(std::vector<cgcn::fs::path>(runs.begin(), runs.end())), /*live=*/false);
+    });
+  });
 }

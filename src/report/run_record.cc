@@ -7,7 +7,6 @@
 
 #include "common/error.h"
 #include "common/json.h"
-#include "partition/block_picture.h"
 #include "report/figures.h"
 #include "train/run_directory.h"
 #include "train/run_options.h"
@@ -160,13 +159,6 @@ json read_runs(const std::vector<fs::path>& runs) {
   char written[32];
   std::strftime(written, sizeof written, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
   return {{"written", written}, {"runs", list}};
-}
-
-void record_clusters(const fs::path& run, const ClusterLayout& layout, uint32_t clusters_per_batch, uint64_t seed) {
-  const fs::path file = run / "clusters.json";
-  std::error_code ignored;
-  if (!fs::exists(file, ignored))
-    write_file_atomically(file, to_text(describe_clusters(layout, clusters_per_batch, seed)) + "\n");
 }
 
 }  // namespace cgcn

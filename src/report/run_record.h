@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/file.h"
-#include "partition/partition.h"
 
 namespace cgcn {
 
@@ -17,9 +16,6 @@ nlohmann::json read_run(const fs::path& run);
 
 // All of them, with names that differ, and when it was read.
 nlohmann::json read_runs(const std::vector<fs::path>& runs);
-
-// How the graph was cut, written to the run's clusters.json unless it is there.
-void record_clusters(const fs::path& run, const ClusterLayout& layout, uint32_t clusters_per_batch, uint64_t seed);
 
 // Where train puts its report.
 inline fs::path report_file(const fs::path& run) { return run / "report.html"; }

@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mapping_faults.h"
+#include "partition/block_picture.h"
 #include "train/result.h"
 
 namespace cgcn {
@@ -202,6 +203,15 @@ void Trainer::describe_run() {
   write_file_atomically(run_.config_file(), list.to_toml());  // last: it is what makes the folder a run
 }
 
+// How the graph was cut, for the report.
+void Trainer::record_clusters() const {
+  std::error_code ignored;
+  if (!options_.method.uses_clusters() || fs::exists(run_.clusters_file(), ignored)) return;
+  const uint32_t per_batch = options_.train.clusters_per_batch(layout_.num_clusters());
+  write_file_atomically(run_.clusters_file(),
+                        to_text(describe_clusters(layout_, per_batch, options_.train.seed)) + "\n");
+}
+
 // Whether there are epochs left.
 bool Trainer::resume_from_checkpoint() {
   const SavedModel saved = load_model(last_checkpoint(run_.path()));
@@ -235,6 +245,7 @@ void Trainer::take_back_regular_best() {
 }
 
 TrainingSummary Trainer::run(const std::function<bool(const EpochRecord&)>& on_epoch) {
+  record_clusters();
   const uint32_t epochs = options_.train.epochs, batches = batches_->batches_per_epoch();
   if (state_.epoch < epochs && !out_of_patience()) {
     const uint64_t done = uint64_t{state_.epoch} * batches + state_.batch;

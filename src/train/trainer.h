@@ -79,6 +79,7 @@ class Trainer {
  private:
   EmbeddingHistory* history() { return history_ ? &*history_ : nullptr; }
   void describe_run();
+  void record_clusters() const;
   bool resume_from_checkpoint();
   void take_back_regular_best();
   bool out_of_patience() const {

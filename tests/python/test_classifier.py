@@ -119,6 +119,30 @@ def test_a_run_folder_as_the_command_line_writes_it(graph, settings, tmp_path, r
     assert np.array_equal(more.predict_proba(graph), whole.predict_proba(graph))
 
 
+def test_the_report_of_a_kept_run(graph, settings, tmp_path):
+    model = cg.ClusterGCNClassifier(**settings).fit(graph, run=tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").read_text().startswith("<!") and (tmp_path / "run" / "clusters.json").exists()
+    assert "<iframe" in model.report()._repr_html_()
+    with pytest.raises(cg.Error, match="run="):
+        cg.ClusterGCNClassifier(**settings).fit(graph).report()
+
+
+def test_a_forked_process_goes_on(graph, settings):
+    import multiprocessing
+    model = cg.ClusterGCNClassifier(**settings).fit(graph)
+    wanted = model.predict_proba(graph)
+    queue = multiprocessing.get_context("fork").Queue()
+
+    def child():
+        again = cg.ClusterGCNClassifier(**settings).fit(graph)
+        queue.put(np.array_equal(model.predict_proba(graph), wanted) and
+                  np.array_equal(again.predict_proba(graph), wanted))
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    assert queue.get(timeout=60)
+    process.join(60)
+
+
 def test_columns_are_matched_by_name(small, settings):
     pandas = pytest.importorskip("pandas")
     adjacency, X, y, split = small

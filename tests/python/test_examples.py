@@ -32,3 +32,28 @@ def test_examples(example, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_notebook(tmp_path, monkeypatch):
+    import json
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((ROOT / "examples" / "first_model.ipynb").read_text())["cells"]
+    scope = {}
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) >= 4
+    for text in code:
+        exec(compile(text, "first_model.ipynb", "exec"), scope)
+    assert (tmp_path / "first-run" / "report.html").exists()
+
+
+def test_types_of_the_examples():
+    import os
+    import shutil
+    import subprocess
+    mypy = shutil.which("mypy")
+    if mypy is None:
+        pytest.skip("mypy is not there")
+    examples = [str(path) for path in sorted((ROOT / "examples").glob("*.py"))]
+    done = subprocess.run([mypy, "--strict", "--follow-imports=silent", "--cache-dir=/dev/null", *examples],
+                          capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT / "python")})
+    assert done.returncode == 0, done.stdout + done.stderr

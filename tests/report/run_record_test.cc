@@ -40,7 +40,6 @@ class RunRecord : public testing::Test {
     const Store store(folder_ / "graph");
     Trainer trainer(store, options, RunDirectory::create(folder_ / name, "test"));
     const fs::path run = trainer.directory().path();
-    record_clusters(run, trainer.layout(), 2, 1);
     trainer.run([&](const EpochRecord&) {
       while_running_ = read_run(run);
       return true;

@@ -1,0 +1,200 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "clustergcn/clustergcn.h"
+#include "graph/store.h"
+#include "support.h"
+
+namespace clustergcn {
+namespace {
+
+using testing::HasSubstr;
+
+// Two communities of linked nodes, and what the library is to make of them.
+struct Communities {
+  explicit Communities(uint32_t nodes = 200) {
+    std::mt19937 random(1);
+    std::normal_distribution<float> noise;
+    for (uint32_t v = 0; v < nodes; ++v) {
+      for (int link = 0; link < 4; ++link) {
+        from.push_back(v);
+        to.push_back(random() % (nodes / 2) * 2 + v % 2);
+      }
+      for (uint32_t f = 0; f < 3; ++f) features.push_back(noise(random) + static_cast<float>(v % 2));
+      labels.push_back(static_cast<int32_t>(v % 2));
+      split.push_back(v < nodes / 2 ? 0 : v < nodes * 3 / 4 ? 1 : 2);
+    }
+    arrays.nodes = nodes;
+    arrays.from = view(from);
+    arrays.to = view(to);
+    arrays.features = view(features, 3);
+    arrays.labels = view(labels);
+    arrays.split = view(split);
+  }
+  std::vector<uint32_t> from, to;
+  std::vector<float> features;
+  std::vector<int32_t> labels;
+  std::vector<uint8_t> split;
+  GraphArrays arrays;
+};
+
+Options quick_options(const char* epochs = "4") {
+  Options options;
+  options.set("layers", "2").set("hidden", "8").set("epochs", epochs).set("parts", "4").set("seed", "2");
+  return options;
+}
+
+template <class Work>
+std::string error_of(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(EngineGraph, InMemoryAndSavedHaveTheSameHashes) {
+  const Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  const cgcn::test::TemporaryFolder folder;
+  graph.save((folder.path() / "store").string());
+  const Graph opened = Graph::open((folder.path() / "store").string());
+  EXPECT_EQ(graph.hash(), opened.hash());
+  EXPECT_EQ(graph.num_edges(), opened.num_edges());
+  EXPECT_EQ(graph.store(), "");
+  EXPECT_EQ(graph.split_sizes(), (std::array<uint64_t, 3>{100, 50, 50}));
+}
+
+TEST(EngineGraph, RowsInTheRightLayoutAreUsedWhereTheyLie) {
+  const Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  const auto* offsets = static_cast<const int64_t*>(graph.offsets().data);
+  const auto* targets = static_cast<const int32_t*>(graph.targets().data);
+  GraphArrays rows;
+  rows.offsets = view(std::span(offsets, 201));
+  rows.targets = view(std::span(targets, static_cast<size_t>(offsets[200])));
+  rows.features = communities.arrays.features;
+  rows.labels = communities.arrays.labels;
+  rows.split = communities.arrays.split;
+  const Graph again = Graph::from_arrays(rows);
+  EXPECT_EQ(again.targets().data, targets);
+  EXPECT_EQ(again.offsets().data, offsets);
+  EXPECT_EQ(again.features().data, communities.features.data());
+  EXPECT_EQ(again.hash(), graph.hash());
+}
+
+TEST(EngineGraph, WhatIsWrongIsNamed) {
+  Communities c;
+  const auto refused = [&] { return error_of([&] { Graph::from_arrays(c.arrays); }); };
+  c.to[7] = 200;
+  EXPECT_THAT(refused(), HasSubstr("entry 7 is 200, and it must be from 0 to 199"));
+  c.to[7] = 0;
+  c.features[4] = NAN;
+  EXPECT_THAT(refused(), HasSubstr("row 1, column 1 is nan"));
+  c.features[4] = 0;
+  c.arrays.labels.rows = 199;
+  EXPECT_THAT(refused(), HasSubstr("labels"));
+  c.arrays.labels.rows = 200;
+  c.split[0] = 9;
+  EXPECT_THAT(refused(), HasSubstr("split"));
+}
+
+TEST(EngineTrain, GivesHistoryScoresAndAModelThatPredicts) {
+  const Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  std::vector<uint32_t> seen;
+  Session session;
+  session.on_epoch = [&](const Epoch& epoch) {
+    seen.push_back(epoch.number);
+    return true;
+  };
+  const Training training = train(graph, quick_options("20"), session);
+  EXPECT_EQ(seen.size(), 20u);
+  EXPECT_EQ(training.history.size(), 20u);
+  EXPECT_GT(training.evaluation.test.micro_f1, 0.8);
+  EXPECT_EQ(training.run, "");
+  const Matrix all = training.model.probabilities(graph);
+  ASSERT_EQ(all.rows, 200u);
+  const std::vector<uint32_t> nodes = {150, 3};
+  const Matrix some = training.model.probabilities(graph, nodes);
+  for (size_t i = 0; i < 2; ++i)
+    for (size_t k = 0; k < 2; ++k) EXPECT_EQ(some.values[2 * i + k], all.values[2 * nodes[i] + k]);
+  EXPECT_EQ(training.model.embeddings(graph).columns, 8u);
+  EXPECT_EQ(Model::from_bytes(training.model.to_bytes()).probabilities(graph).values, all.values);
+  EXPECT_EQ(training.model.evaluate(graph).test.micro_f1, training.evaluation.test.micro_f1);
+  EXPECT_EQ(training.model.options().get("hidden"), "8");
+}
+
+TEST(EngineTrain, LeavesNothingBehind) {
+  const auto count = [] {
+    size_t folders = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+      folders += entry.path().filename().string().starts_with("clustergcn-") ? 1 : 0;
+    return folders;
+  };
+  const size_t before = count();
+  {
+    const Communities communities;
+    const Graph graph = Graph::from_arrays(communities.arrays);
+    train(graph, quick_options());
+  }
+  EXPECT_LE(count(), before);
+}
+
+TEST(EngineTrain, StopsWhereItIsAskedTo) {
+  const Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  Session session;
+  session.on_epoch = [](const Epoch& epoch) { return epoch.number < 3; };
+  const Training training = train(graph, quick_options("1000"), session);
+  EXPECT_EQ(training.history.size(), 3u);
+  EXPECT_TRUE(training.stopped_early);
+  session.on_epoch = {};
+  session.wants_stop = [] { return true; };
+  EXPECT_THROW(train(graph, quick_options("100000"), session), Stopped);
+}
+
+TEST(EngineTrain, TwoAtOnceAreAsEachAlone) {
+  const Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  const std::vector<float> alone = train(graph, quick_options()).model.probabilities(graph).values;
+  std::vector<std::vector<float>> found(3);
+  std::vector<std::thread> threads;
+  std::vector<std::vector<std::string>> lines(3);
+  for (size_t i = 0; i < 3; ++i)
+    threads.emplace_back([&, i] {
+      Session session;
+      session.log = [&, i](const std::string& line) { lines[i].push_back(line); };
+      session.threads = static_cast<uint32_t>(i + 1);
+      found[i] = train(graph, quick_options(), session).model.probabilities(graph, {}, session).values;
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& values : found) EXPECT_EQ(values, alone);
+}
+
+TEST(EngineTrain, PrintsNothing) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    const Communities communities;
+    train(Graph::from_arrays(communities.arrays), quick_options());
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(EngineOptions, NamesMayHaveUnderscoresAndUnknownOnesAreRefused) {
+  Options options;
+  EXPECT_EQ(options.set("per_batch", "3").get("per-batch"), "3");
+  EXPECT_THAT(error_of([&] { options.set("hiden", "3"); }), HasSubstr("hidden"));
+  EXPECT_THAT(error_of([&] { options.set("hidden", "-1"); }), HasSubstr("--hidden"));
+  EXPECT_EQ(Options().recipe("cora").get("layers"), "2");
+  EXPECT_GT(Options::all().size(), 40u);
+}
+
+}  // namespace
+}  // namespace clustergcn
