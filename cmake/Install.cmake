@@ -1,4 +1,5 @@
 # cmake --install: the program, the library with its header, CMake's and pkg-config's way to it, and the Python package.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # the tests need not be built for it
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS clustergcn RUNTIME COMPONENT program)
