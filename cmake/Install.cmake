@@ -68,6 +68,7 @@ if(TARGET python_core)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "libclustergcn${PROJECT_VERSION_MAJOR} ${own_version}, ${blas}, python3 (>= ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}), python3 (<< ${Python3_VERSION_MAJOR}.99), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/prerm)
   set(CPACK_COMPONENT_PYTHON_DESCRIPTION "The Python module")
 endif()
 include(CPack)

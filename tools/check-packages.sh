@@ -21,7 +21,7 @@ files=$(dpkg-query -L "${names[@]}" | sort -u)
 
 cd "$work"
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-unset LD_LIBRARY_PATH PYTHONPATH
+unset LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE
 [ "$(command -v clustergcn)" = /usr/bin/clustergcn ]
 clustergcn generate graph --nodes 2000 --quiet >/dev/null
 clustergcn train graph --layers 2 --hidden 16 --epochs 2 --run run --quiet | grep -q 'Test F1'

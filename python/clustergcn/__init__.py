@@ -6,6 +6,11 @@
 >>> model.predict_proba(graph).shape
 (600, 10)
 """
+try:
+    from . import _core
+except ImportError as problem:
+    raise ImportError(f"clustergcn cannot be loaded: {problem}; on Debian and Ubuntu, tools/install-packages.sh build installs the "
+                      "libraries that it was built with") from problem
 from ._classifier import ClusterGCNClassifier, NotFittedError
 from ._errors import Error
 from ._graph import Graph

@@ -97,7 +97,6 @@ class ClusterGCNClassifier:
 
     def __init__(self, *, recipe: Optional[str] = None, threads: int = 0, verbose: int = 1, **options: Any) -> None:
         self.recipe, self.threads, self.verbose = recipe, threads, verbose
-        self._names = list(options)
         for name, value in options.items():
             self._require_known(name)
             setattr(self, name, value)
@@ -117,15 +116,16 @@ class ClusterGCNClassifier:
 
     # -- parameters, as scikit-learn asks for them ------------------------------------------------------------------
 
+    def _options(self) -> dict:
+        return {name: value for name, value in vars(self).items() if name in _DEFAULTS}
+
     def get_params(self, deep: bool = True) -> dict:
-        return {name: getattr(self, name) for name in ("recipe", "threads", "verbose", *self._names)}
+        return {"recipe": self.recipe, "threads": self.threads, "verbose": self.verbose, **self._options()}
 
     def set_params(self, **params: Any) -> "ClusterGCNClassifier":
         for name, value in params.items():
             if name not in ("recipe", "threads", "verbose"):
                 self._require_known(name)
-                if name not in self._names:
-                    self._names.append(name)
             setattr(self, name, value)
         return self
 
@@ -175,7 +175,7 @@ class ClusterGCNClassifier:
         else:
             graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
         progress = _Progress(self.verbose, on_epoch)
-        settings = as_settings({name: getattr(self, name) for name in self._names})
+        settings = as_settings(self._options())
         try:
             self._model, history, self.scores_, about = _core.train(
                 graph._core, self.recipe or "", settings, self.threads, os.fspath(run) if run is not None else "", resume,

@@ -17,7 +17,9 @@ def _contiguous(values: Any, name: str) -> np.ndarray:
         return None
     if hasattr(values, "detach"):  # a torch tensor
         values = values.detach().cpu()
-        values = np.from_dlpack(values) if values.dtype.__str__() != "torch.bool" else values.numpy()
+        values = np.from_dlpack(values) if str(values.dtype) != "torch.bool" else values.numpy()
+    elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        values = np.from_dlpack(values)
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise Error(f"{name} holds {array.dtype}", f"holds {array.dtype}, and numbers are wanted", name)

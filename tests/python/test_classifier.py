@@ -70,6 +70,19 @@ def test_ctrl_c_ends_it(graph, settings, tmp_path):
         cg.ClusterGCNClassifier(**{**settings, "epochs": 10**6}).fit(graph, on_epoch=on_epoch)
 
 
+def test_ctrl_c_saves_a_kept_run(graph, settings, tmp_path):
+    import signal
+
+    def on_epoch(epoch):
+        if epoch["epoch"] == 2:
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        cg.ClusterGCNClassifier(**settings).fit(graph, run=tmp_path / "run", on_epoch=on_epoch)
+    cg.ClusterGCNClassifier(**settings).fit(graph, run=tmp_path / "run", resume=True)
+    cg.ClusterGCNClassifier(**settings).fit(graph, run=tmp_path / "whole")
+    assert tensors(tmp_path / "run" / "last.safetensors") == tensors(tmp_path / "whole" / "last.safetensors")
+
+
 def test_two_trainings_at_once_on_threads(graph, settings):
     alone = cg.ClusterGCNClassifier(**settings).fit(graph)
     models = [cg.ClusterGCNClassifier(**settings) for _ in range(4)]
@@ -90,6 +103,19 @@ def test_parameters_as_scikit_learn_has_them(graph, settings):
     sklearn = pytest.importorskip("sklearn.base")
     twin = sklearn.clone(model)
     assert twin is not model and twin.get_params() == model.get_params()
+
+
+# Those of scikit-learn's own checks that ask nothing of fit. The others fit a matrix without a graph, or ask for a signature
+# without **options, and cannot apply.
+@pytest.mark.parametrize("check", ["check_get_params_invariance", "check_set_params", "check_no_attributes_set_in_init",
+                                   "check_parameters_default_constructible", "check_estimator_get_tags_default_keys"])
+def test_checks_of_scikit_learn(check):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    if not hasattr(checks, check):
+        pytest.skip("another version of scikit-learn")
+    if check in ("check_parameters_default_constructible", "check_estimator_get_tags_default_keys"):
+        pytest.skip("asks for a signature without **options, or for a base class of scikit-learn")
+    getattr(checks, check)("ClusterGCNClassifier", cg.ClusterGCNClassifier(hidden=4))
 
 
 @pytest.mark.parametrize("keep", [lambda m, _: pickle.loads(pickle.dumps(m)), lambda m, _: copy.deepcopy(m)])
