@@ -115,7 +115,7 @@ def test_checks_of_scikit_learn(check):
         pytest.skip("another version of scikit-learn")
     if check in ("check_parameters_default_constructible", "check_estimator_get_tags_default_keys"):
         pytest.skip("asks for a signature without **options, or for a base class of scikit-learn")
-    getattr(checks, check)("ClusterGCNClassifier", cg.ClusterGCNClassifier(hidden=4))
+    getattr(checks, check)("ClusterGCNClassifier", cg.ClusterGCNClassifier())
 
 
 @pytest.mark.parametrize("keep", [lambda m, _: pickle.loads(pickle.dumps(m)), lambda m, _: copy.deepcopy(m)])
