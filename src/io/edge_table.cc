@@ -52,15 +52,17 @@ std::vector<std::string> look_below(LineReader& lines, FieldSplitter& splitter, 
                                     EdgeTableShape& shape, HeaderLine header) {
   std::vector<std::string> second;
   bool heading[2] = {!parse_integer(first[0]), !parse_integer(first[1])};
+  bool over_weights = first.size() == 3 && !parse_number(first[2]) && first[2] != "{}";
   std::string_view line;
   for (int i = 0; i < kLinesLookedAt && lines.next_content(line); ++i) {
     const auto& fields = splitter.split(line, lines);
     if (i == 0) second.assign(fields.begin(), fields.end());
     for (size_t c = 0; c < 2; ++c) heading[c] &= c < fields.size() && parse_integer(fields[c]).has_value();
+    over_weights = over_weights && fields.size() == 3 && parse_number(fields[2]).has_value();
   }
   // One column of numbers is enough where the other has text all the way down, the first line included.
   if (header == HeaderLine::kAuto && !second.empty())
-    shape.header = (heading[0] || heading[1]) && !parse_integer(first[0]) && !parse_integer(first[1]);
+    shape.header = (heading[0] || heading[1] || over_weights) && !parse_integer(first[0]) && !parse_integer(first[1]);
   return second;
 }
 
@@ -125,7 +127,10 @@ EdgeTableShape find_edge_columns(const fs::path& path, HeaderLine header, std::v
 EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header) {
   std::vector<std::string> first;
   EdgeTableShape shape = find_edge_columns(path, header, first);
-  if (!shape.header) return shape;
+  if (!shape.header) {
+    if (!shape.doubtful.empty()) shape.first_ids = {first[0], first[1]};
+    return shape;
+  }
   shape.from_name = first[shape.from];
   shape.to_name = first[shape.to];
   if (shape.weight != EdgeTableShape::kNone) shape.weight_name = first[shape.weight];
@@ -141,23 +146,6 @@ std::string describe_columns(const EdgeTableShape& shape) {
   if (!shape.weight_name.empty()) text += fmt::format(", weights from {}", show(shape.weight_name));
   if (!shape.ignored.empty()) text += "; not read: " + shape.ignored;
   return text;
-}
-
-bool first_edge_stands_alone(const EdgeList& edges) {
-  if (edges.size() < 2) return false;
-  NodeId ends[2] = {kNoNode, kNoNode};
-  bool first = true, alone = true;
-  edges.visit([&](const EdgeRun& run) {
-    size_t i = 0;
-    if (std::exchange(first, false)) {
-      ends[0] = run.from[0];
-      ends[1] = run.to[0];
-      i = 1;
-    }
-    for (; i < run.size && alone; ++i)
-      for (const NodeId v : {run.from[i], run.to[i]}) alone &= v != ends[0] && v != ends[1];
-  });
-  return alone;
 }
 
 namespace {
@@ -215,6 +203,41 @@ NodeIndex read_edge_ids(const fs::path& path, const EdgeTableShape& shape) {
   } catch (const NodeIndex::NotFast&) {
     return read(/*fast=*/false);
   }
+}
+
+FirstEdge look_at_first_edge(const fs::path& path, const EdgeTableShape& shape) {
+  const auto& [first, second] = shape.first_ids;
+  bool begun = false, recurs = false;
+  {
+    LineReader lines(path);
+    std::string_view line;
+    lines.next_content(line);
+    FieldSplitter splitter(line);
+    while (!recurs && lines.next_content(line)) {
+      const auto& fields = splitter.split(line, lines);
+      begun = true;
+      for (size_t c = 0; c < std::min<size_t>(2, fields.size()); ++c)
+        recurs |= fields[c] == first || fields[c] == second;
+    }
+  }
+  if (recurs || !begun) return FirstEdge::kLikeOthers;
+  NodeIndex index = NodeIndex::open(/*fast=*/false);
+  std::vector<bool> seen, again;
+  const auto count = [&](NodeId v) {
+    if (v >= seen.size()) {
+      seen.resize(size_t{v} + 1);
+      again.resize(size_t{v} + 1);
+    }
+    if (seen[v]) again[v] = true;
+    seen[v] = true;
+  };
+  for_each_edge(path, shape, index, [&](NodeId u, NodeId v, float) {
+    count(u);
+    count(v);
+  });
+  uint64_t alone = 0;
+  for_each_edge(path, shape, index, [&](NodeId u, NodeId v, float) { alone += !again[u] && !again[v] ? 1 : 0; });
+  return alone > 1 ? FirstEdge::kAlone : FirstEdge::kOnlyOneAlone;
 }
 
 }  // namespace cgcn

@@ -18,12 +18,15 @@ struct EdgeTableShape {
   std::string ignored;                          // columns that are not read, as the header names them: "time, comment"
   // The first line, where how it was read is a guess: text, but no known names of columns.
   std::string doubtful;
+  std::pair<std::string, std::string> first_ids;  // of that line, read as an edge
 };
-// Without --header, the first line is a header where it has known names, or text in a column that else has whole
-// numbers.
+// Without --header, the first line is a header where it has known names, or text in a column of ids or weights that
+// else has numbers. In an edge list of texts alone this cannot be told from the file's first lines (doubtful).
 EdgeTableShape look_at_edges(const fs::path& path, HeaderLine header = HeaderLine::kAuto);
-// Whether neither end of the first edge occurs again, as with a header line that was read as an edge.
-bool first_edge_stands_alone(const EdgeList& edges);
+// How the first line of a doubtful edge list compares with the others. A header's words are no ids: they occur nowhere
+// else, and hardly any edge of a graph is like that.
+enum class FirstEdge { kLikeOthers, kAlone, kOnlyOneAlone };  // alone: neither of its ids occurs again
+FirstEdge look_at_first_edge(const fs::path& path, const EdgeTableShape& shape);
 
 // The ids that an edge list has, closed.
 NodeIndex read_edge_ids(const fs::path& path, const EdgeTableShape& shape);

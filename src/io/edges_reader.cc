@@ -72,6 +72,65 @@ std::string list_ids(const NodeIds& ids, const std::vector<NodeId>& nodes) {
   return fmt::format("{}{}", fmt::join(some, ", "), nodes.size() > some.size() ? " …" : "");
 }
 
+TableHead look_at_features(const TextFiles& files, const ImportOptions& options) {
+  const HeaderLine own = options.features_header;
+  return look_at_table(files.features, own == HeaderLine::kAuto ? options.header : own, TableKind::kFeatures);
+}
+
+TableHead look_at_labels(const TextFiles& files, const ImportOptions& options) {
+  const HeaderLine own = options.labels_header;
+  return look_at_table(files.labels, own == HeaderLine::kAuto ? options.header : own, TableKind::kClasses);
+}
+
+// Whether one column of the table has both ids.
+bool lists_both(const TableHead& head, const std::pair<std::string, std::string>& ids) {
+  std::vector<int> found(head.width, 0);
+  LineReader lines(head.path);
+  for_each_row(lines, head, [&](const std::vector<std::string_view>& fields) {
+    for (size_t c = 0; c < head.width; ++c)
+      found[c] |= (fields[c] == ids.first ? 1 : 0) | (fields[c] == ids.second ? 2 : 0);
+  });
+  return std::find(found.begin(), found.end(), 3) != found.end();
+}
+
+// The edge list's columns. Where every id is a text, the first line may be a header of unknown words: the tables beside
+// it decide, else the user.
+EdgeTableShape settle_first_line(const TextFiles& files, const ImportOptions& options, ImportReport& report) {
+  const EdgeTableShape shape = look_at_edges(files.edges, options.header);
+  const std::string line = show(shape.doubtful);
+  if (shape.doubtful.empty()) return shape;
+  if (shape.header) {
+    report.lines.push_back(fmt::format("first line read as a header: {} (--header no: as an edge)", line));
+    return shape;
+  }
+  const FirstEdge first = look_at_first_edge(files.edges, shape);
+  if (first == FirstEdge::kLikeOthers) return shape;
+  std::vector<TableHead> heads;
+  if (!files.features.empty() && !holds_arrays(files.features)) heads.push_back(look_at_features(files, options));
+  if (!files.labels.empty() && !holds_arrays(files.labels)) heads.push_back(look_at_labels(files, options));
+  for (const TableHead& head : heads)
+    for (const std::string& word : {shape.first_ids.first, shape.first_ids.second})
+      if (head.find(word) != TableHead::kNone) {
+        report.lines.push_back(
+            fmt::format("first line read as a header: {}: {} is a column of {} (--header no: as an edge)", line,
+                        show(word), head.path.filename().string()));
+        return look_at_edges(files.edges, HeaderLine::kYes);
+      }
+  for (const TableHead& head : heads)
+    if (lists_both(head, shape.first_ids)) return shape;
+  if (first == FirstEdge::kOnlyOneAlone) {
+    std::string others;  // --header is about them, too
+    for (const TableHead& head : heads)
+      if (head.header) others += head.kind == TableKind::kFeatures ? " --features-header yes" : " --labels-header yes";
+    throw Error(
+        fmt::format("the first line, {}, may name the columns or be an edge: its words occur nowhere else", line),
+        files.edges.string(),
+        fmt::format("--header yes if it names the columns, --header no{} if it is an edge", others));
+  }
+  report.lines.push_back(fmt::format("first line read as an edge: {} (--header yes: as a header)", line));
+  return shape;
+}
+
 class TextImport {
  public:
   TextImport(const TextFiles& files, const ImportOptions& options, StoreWriter& store, ImportReport& report)
@@ -79,7 +138,7 @@ class TextImport {
         options_(options),
         store_(store),
         report_(report),
-        edge_shape_(look_at_edges(files.edges, options.header)),
+        edge_shape_(settle_first_line(files, options, report)),
         edge_ids_(files.edges.filename().string(), {edge_shape_.from_name, edge_shape_.to_name},
                   [this] { return read_edge_ids(files_.edges, edge_shape_); }) {
     if (!options.like.empty()) like_ = open_dataset(options.like);
@@ -96,7 +155,6 @@ class TextImport {
     }
     index_->close(files_.edges);
     const NodeId n = check_node_count(index_->size(), files_.edges.string());
-    say_how_the_first_line_was_read();
     SettledEdges settled(*edges_, &*index_);
     const bool no_edges = edges_->size() == 0;
     const std::vector<bool> touched = import_graph(n, settled, options_, store_, report_);
@@ -143,12 +201,11 @@ class TextImport {
 
   // The columns of features and labels, told in the order of the files.
   void look_at_tables() {
-    const auto header = [&](HeaderLine own) { return own == HeaderLine::kAuto ? options_.header : own; };
     if (holds_arrays(files_.features)) {
       feature_array_.emplace(files_.features, store_.staging());
       tell_file(files_.features, options_.features, "an array, row i is node i");
     } else if (!files_.features.empty()) {
-      const TableHead head = look_at_table(files_.features, header(options_.features_header), TableKind::kFeatures);
+      const TableHead head = look_at_features(files_, options_);
       features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_, encoding_like());
       tell_file(files_.features, options_.features, features_->describe());
     }
@@ -156,7 +213,10 @@ class TextImport {
       label_array_ = open_array(files_.labels, store_.staging());
       tell_file(files_.labels, options_.labels, "an array, row i is node i");
     } else if (!files_.labels.empty()) {
-      label_head_ = look_at_table(files_.labels, header(options_.labels_header), TableKind::kClasses);
+      label_head_ = look_at_labels(files_, options_);
+      if (!label_head_.header && options_.header == HeaderLine::kAuto && options_.labels_header == HeaderLine::kAuto &&
+          edge_ids_.has_column(label_head_.rows[0][0]))  // texts under a column that the edge list has, too
+        label_head_ = look_at_table(files_.labels, HeaderLine::kYes, TableKind::kClasses);
       label_columns_ = choose_label_columns(label_head_, options_.id_column, options_.label_column, edge_ids_);
       tell_file(files_.labels, options_.labels, label_columns_.describe(label_head_));
     }
@@ -205,18 +265,6 @@ class TextImport {
     edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_, {options_.memory, store_.staging()}));
   }
   bool has_label_table() const { return !files_.labels.empty() && !label_array_; }
-
-  void say_how_the_first_line_was_read() const {
-    const std::string& line = edge_shape_.doubtful;
-    if (line.empty()) return;
-    if (edge_shape_.header)
-      report_.lines.push_back(fmt::format("first line read as a header: {} (--header no: as an edge)", show(line)));
-    else if (first_edge_stands_alone(*edges_))
-      log::warn(
-          "{}: the first line, {}, was read as an edge, but its ids occur nowhere else; if it names the columns: "
-          "--header yes",
-          files_.edges.string(), show(line));
-  }
 
   // Labels of none of the nodes that have edges are another graph's.
   void require_shared_ids(const std::vector<bool>& touched) const {
@@ -334,6 +382,24 @@ class TextImport {
   std::optional<EdgeList> edges_;
 };
 
+// An error about a file that nobody named says how it came in.
+void add_found_files(const Error& error, const TextFiles& files, const ImportOptions& options) {
+  if (files.is_folder) return;
+  const std::pair<const fs::path*, const char*> found[] = {
+      {options.features.empty() ? &files.features : nullptr, "--features"},
+      {options.labels.empty() ? &files.labels : nullptr, "--labels"},
+      {options.split_file.empty() ? &files.split : nullptr, "--split-file"}};
+  for (const auto& [file, option] : found) {
+    if (file == nullptr || file->empty()) continue;
+    const std::string name = file->filename().string();
+    if ((error.problem() + error.where()).find(name) == std::string::npos) continue;
+    throw Error(
+        error.problem(), error.where(),
+        fmt::format("{}{} was found beside {}: {} none leaves it out", error.hint().empty() ? "" : error.hint() + "; ",
+                    name, files.edges.filename().string(), option));
+  }
+}
+
 class EdgesReader final : public Reader {
  public:
   std::string name() const override { return "edges"; }
@@ -355,7 +421,12 @@ class EdgesReader final : public Reader {
   void read(const fs::path& source, const ImportOptions& options, StoreWriter& store,
             ImportReport& report) const override {
     const TextFiles files = find_text_files(source, options);
-    TextImport(files, options, store, report).run();
+    try {
+      TextImport(files, options, store, report).run();
+    } catch (const Error& error) {
+      add_found_files(error, files, options);
+      throw;
+    }
   }
 };
 

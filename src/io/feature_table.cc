@@ -36,7 +36,10 @@ NodeId check_row(const LineReader& lines, const NodeColumn& ids, const std::vect
   return node;
 }
 
-void add_sentence(std::string& text, const std::string& sentence) { text += (text.empty() ? "" : "; ") + sentence; }
+// Once, however many columns it is about.
+void add_sentence(std::string& text, const std::string& sentence) {
+  if (text.find(sentence) == std::string::npos) text += (text.empty() ? "" : "; ") + sentence;
+}
 
 // The columns that --drop-columns names.
 std::vector<size_t> dropped_columns(const TableHead& head, const std::string& names) {

@@ -127,10 +127,14 @@ NodeColumn decide_by_values(const TableHead& head, std::vector<Candidate> candid
           fmt::format("column {} looks like node ids, but some occur more than once", head.show_column(c.column)),
           head.path.string(), "keep one row per node; or " + how_to_choose(head, c.column));
     if (!c.repeats && (c.named || (c.rows >= kFewRows && c.mostly_fits(ids, 0.9))))
-      throw Error(fmt::format("column {} looks like node ids, but {} of its {} values are ids in {}",
-                              head.show_column(c.column), c.known == 0 ? "none" : format_count(c.known),
-                              format_count(c.rows), edges.file()),
-                  head.path.string(), how_to_choose(head, c.column));
+      throw Error(
+          c.known == c.rows
+              ? fmt::format("column {} looks like node ids, but {} of the {} ids in {} are not in it",
+                            head.show_column(c.column), format_count(ids - c.known), format_count(ids), edges.file())
+              : fmt::format("column {} looks like node ids, but {} of its {} values are ids in {}",
+                            head.show_column(c.column), c.known == 0 ? "none" : format_count(c.known),
+                            format_count(c.rows), edges.file()),
+          head.path.string(), how_to_choose(head, c.column));
   }
   if (head.unnamed_first) return chosen(head, 0);
   return {};

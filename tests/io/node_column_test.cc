@@ -141,6 +141,25 @@ TEST(NodeColumn, WhatIsAmbiguousIsRefused) {
   EXPECT_THAT(twice.error(), HasSubstr("column 'user_id' looks like node ids, but some occur more than once"));
 }
 
+TEST(NodeColumn, IdsWithoutARowAreCounted) {
+  const test::TemporaryFolder folder;
+  std::string edges = "source,target\n", features = "member,x\n";
+  for (int i = 0; i < 40; ++i) edges += fmt::format("p{},p{}\n", i, (i + 1) % 40);
+  for (int i = 0; i < 38; ++i) features += fmt::format("p{},{}.5\n", i, i);
+  test::write_text(folder / "g/edges.csv", edges);
+  test::write_text(folder / "g/features.csv", features);
+  EXPECT_THAT(test::import_error(folder / "g"),
+              HasSubstr("column 'member' looks like node ids, but 2 of the 40 ids in edges.csv are not in it"));
+}
+
+TEST(NodeColumn, AFileThatNobodyNamedIsSaidToHaveBeenFound) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "source,target\n10,20\n20,30\n");
+  test::write_text(folder / "g/features.csv", "0.5\n1.5\n2.5\n");
+  EXPECT_THAT(test::import_error(folder / "g/edges.csv"),
+              HasSubstr("features.csv was found beside edges.csv: --features none leaves it out"));
+}
+
 TEST(NodeColumn, IsWhatTheUserSays) {
   Ring ring;
   ring.features("user_id,x,other\n", [](int i, int id) { return fmt::format("{},{},{}", 5 + i, 10 * id, id); });

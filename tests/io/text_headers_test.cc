@@ -47,16 +47,59 @@ TEST(TextHeaders, NumbersFurtherDownAreNotEnough) {
   EXPECT_EQ(reading.warnings, "");
 }
 
-TEST(TextHeaders, ALoneFirstEdgeOfTextsIsWarnedOf) {
+TEST(TextHeaders, TextOverWeightsIsAHeader) {
+  const Reading reading = read_edges("user,friend,weight\nann,bob,0.5\nbob,cid,2\n");
+  EXPECT_EQ(reading.data.num_nodes(), 3u);
+  EXPECT_TRUE(reading.data.graph.weighted());
+  EXPECT_THAT(reading.lines, Contains(HasSubstr("first line read as a header: 'user,friend,weight'")));
+}
+
+TEST(TextHeaders, ALoneFirstLineOfTextsIsTheUsersToDecide) {
+  const test::TemporaryFolder folder;
   const std::string text = "author,coauthor\nalice,bob\nbob,carol\n";
-  const Reading guessed = read_edges(text);
-  EXPECT_EQ(guessed.data.num_nodes(), 5u);
-  EXPECT_THAT(guessed.warnings, HasSubstr("'author,coauthor', was read as an edge"));
-  EXPECT_THAT(guessed.warnings, HasSubstr("--header yes"));
-  const Reading forced = read_edges(text, HeaderLine::kYes);
-  EXPECT_EQ(forced.data.num_nodes(), 3u);
-  EXPECT_EQ(forced.warnings, "");
-  EXPECT_EQ(read_edges("alice,bob\nbob,carol\n").warnings, "");  // an id that occurs again is no column's name
+  test::write_text(folder / "g/edges.csv", text);
+  EXPECT_THAT(
+      test::import_error(folder / "g"),
+      HasSubstr("edges.csv: the first line, 'author,coauthor', may name the columns or be an edge: its words occur "
+                "nowhere else\n  try: --header yes if it names the columns, --header no if it is an edge"));
+  EXPECT_EQ(read_edges(text, HeaderLine::kYes).data.num_nodes(), 3u);
+  EXPECT_EQ(read_edges(text, HeaderLine::kNo).data.num_nodes(), 5u);
+  EXPECT_EQ(read_edges("alice,bob\nbob,carol\n").data.num_nodes(), 3u);  // an id that occurs again is no column's name
+  const Reading pairs = read_edges("alice,bob\ncarol,dan\nerin,frank\nerin,gus\n");  // one such edge among others
+  EXPECT_EQ(pairs.data.num_nodes(), 7u);
+  EXPECT_THAT(pairs.lines, Contains("first line read as an edge: 'alice,bob' (--header yes: as a header)"));
+}
+
+TEST(TextHeaders, AColumnOfTheTablesMakesAHeader) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "user,friend\nann,bob\nbob,cid\n");
+  test::write_text(folder / "g/features.csv", "User,age\ncid,7\nann,5\nbob,6\n");
+  test::write_text(folder / "g/labels.csv", "user,team\nbob,red\nann,blue\ncid,red\n");
+  const Reading reading = read_folder(folder / "g", folder / "s");
+  EXPECT_THAT(reading.lines, Contains("first line read as a header: 'user,friend': 'user' is a column of features.csv "
+                                      "(--header no: as an edge)"));
+  EXPECT_THAT(reading.lines, Contains("edges.csv: edges from column 'user' to 'friend'"));
+  EXPECT_THAT(reading.lines, Contains("features.csv: column 'User' names the nodes; 1 column: 'age'"));
+  EXPECT_THAT(reading.lines, Contains("labels.csv: column 'user' names the nodes; column 'team' is the class"));
+  EXPECT_EQ(reading.data.num_nodes(), 3u);
+  EXPECT_EQ(reading.data.labels.class_of(0), 1);  // cid is red, and the first row of the features
+}
+
+TEST(TextHeaders, TheHintKeepsTheHeadersOfTheTables) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "user,friend\nann,bob\nbob,cid\n");
+  test::write_text(folder / "g/features.csv", "member,age\ncid,7\nann,5\nbob,6\n");
+  EXPECT_THAT(test::import_error(folder / "g"),
+              HasSubstr("--header yes if it names the columns, --header no --features-header yes if it is an edge"));
+}
+
+TEST(TextHeaders, IdsOfATableAreNoHeader) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "g/edges.csv", "ann,bob\ncid,dan\ncid,eve\ndan,eve\n");
+  test::write_text(folder / "g/features.csv", "member,age\nann,5\nbob,6\ncid,7\ndan,8\neve,9\n");
+  const Reading reading = read_folder(folder / "g", folder / "s");
+  EXPECT_EQ(reading.data.num_nodes(), 5u);
+  EXPECT_EQ(reading.data.graph.num_edges(), 4u);
 }
 
 TEST(TextHeaders, ForcedEitherWay) {
