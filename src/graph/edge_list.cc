@@ -35,11 +35,26 @@ void EdgeList::begin_chunk() {
   const bool spills = limit_.memory != UINT64_MAX && memory_left(limit_.memory) < limit_.memory / 2;
   if (spills && memory_figures().rss > limit_.memory)
     throw Error(fmt::format("is too little for the nodes of the first {} edges", size()), "--memory", "more of it");
-  Chunk& chunk = *chunks_.emplace_back(std::make_shared<Chunk>(weighted_, spills ? limit_.scratch : fs::path()));
-  from_ = chunk.from();
-  to_ = chunk.to();
-  weights_ = weighted_ ? chunk.weights() : nullptr;
+  point_to(*chunks_.emplace_back(std::make_shared<Chunk>(weighted_, spills ? limit_.scratch : fs::path())));
   slot_ = 0;
+}
+
+void EdgeList::point_to(Chunk& last) {
+  from_ = last.from();
+  to_ = last.to();
+  weights_ = weighted_ ? last.weights() : nullptr;
+}
+
+void EdgeList::spill() {
+  if (limit_.scratch.empty() || chunks_.empty()) return;
+  for (std::shared_ptr<Chunk>& chunk : chunks_) {
+    if (chunk->scratch) continue;
+    const auto spilt = std::make_shared<Chunk>(weighted_, limit_.scratch);
+    std::copy_n(chunk->memory.data(), chunk->bytes, spilt->scratch.get());
+    spilt->release();
+    chunk = spilt;
+  }
+  point_to(*chunks_.back());
 }
 
 void EdgeList::visit(const std::function<void(const EdgeRun&)>& use) const {

@@ -26,9 +26,11 @@ class EdgeSource {
   // Calls with every edge once, in the same order each time. Ids are below the number of nodes given to build_graph.
   virtual void visit(const std::function<void(const EdgeRun&)>& use) const = 0;
   virtual void release() {}  // the last visit is over: memory may be given back
+  virtual void spill() {}    // what is in memory goes to disk, if it has a place there
 };
 
-// What a list may take: beyond half of the process's memory, further edges go to a file in the folder.
+// What a list may take: beyond half of the process's memory, further edges go to a file in the folder; all of them
+// where building the graph needs the room.
 struct EdgeLimit {
   uint64_t memory = UINT64_MAX;  // for the whole process
   fs::path scratch = {};
@@ -51,11 +53,13 @@ class EdgeList final : public EdgeSource {
   bool weighted() const override { return weighted_; }
   void visit(const std::function<void(const EdgeRun&)>& use) const override;
   void release() override;
+  void spill() override;
 
  private:
   static constexpr size_t kChunk = size_t{1} << 18;  // edges; a fixed size, so that growing never copies
   struct Chunk;
   void begin_chunk();
+  void point_to(Chunk& last);
   size_t used(size_t chunk) const { return chunk + 1 < chunks_.size() ? kChunk : slot_; }
 
   std::vector<std::shared_ptr<Chunk>> chunks_;

@@ -112,11 +112,13 @@ class RowBuilder {
   }
 
   // What the budget leaves for entries, beside the degrees. A row is never cut.
-  uint64_t fitting_entries() const {
+  uint64_t fitting_entries() {
     const uint64_t entry = weighted_ ? 12 : 6, degrees = uint64_t{n_} * sizeof(uint32_t);  // with room to sort
     uint64_t longest = 0;
     for (const Row& row : rows_) longest = std::max(longest, uint64_t{row.given} + row.reverse);
-    const uint64_t left = memory_left(options_.memory), least = degrees + std::max(longest, total_ / 64) * entry;
+    const uint64_t least = degrees + std::max(longest, total_ / 64) * entry;
+    if (memory_left(options_.memory) < least) edges_.spill();
+    const uint64_t left = memory_left(options_.memory);
     if (left < least) refuse_memory_left(least, "the links of this graph");
     return (left - degrees) / entry;
   }

@@ -30,6 +30,7 @@ class WatchedEdges final : public EdgeSource {
     total_ = seen;
   }
   void release() override { edges_.release(); }
+  void spill() override { edges_.spill(); }
 
  private:
   EdgeSource& edges_;

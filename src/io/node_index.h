@@ -87,6 +87,7 @@ class SettledEdges final : public EdgeSource {
   bool weighted() const override { return weighted_; }
   void visit(const std::function<void(const EdgeRun&)>& use) const override;
   void release() override { edges_.release(); }
+  void spill() override { edges_.spill(); }
 
  private:
   EdgeList& edges_;

@@ -188,6 +188,21 @@ TEST_F(Memory, AnImportStaysUnderTheBudget) {
   EXPECT_EQ(tight.at("content_hash"), whole.at("content_hash"));
 }
 
+// All edges are the same two nodes': a row cannot be cut, so that the list of edges has to make room for it.
+TEST_F(Memory, AnImportNamesABudgetThatWorks) {
+  {
+    std::ofstream edges(folder_ / "edges.csv");
+    for (int i = 0; i < 16'000'000; ++i) edges << "1,2\n";
+  }
+  const auto arguments = [](const std::string& memory) {
+    return std::vector<std::string>{"import", "edges.csv", "g", "--json", "--threads", "2", "--memory", memory};
+  };
+  const uint64_t least = least_named(refused(arguments("60M")));
+  const Outcome enough = run(arguments(fmt::format("{}M", least)));
+  ASSERT_EQ(enough.exit_code, 0) << enough.errors;
+  EXPECT_LE(nlohmann::json::parse(enough.output).at("peak_memory").get<uint64_t>(), least << 20);
+}
+
 // Nothing of a graph may be read beyond its end, or taken for what it was, when it changes under a running training.
 TEST_F(Memory, AStoreThatChangesUnderTrainingIsNoticed) {
   generate_large();
