@@ -135,7 +135,10 @@ json read_run(const fs::path& run) {
   const fs::path environment = run / "environment.json", result = run / "result.json", clusters = run / "clusters.json";
   from_file(environment, [&] { read_environment(environment, record); });
   read_settings(config, record["store"].get<std::string>(), record);
-  record["curves"] = read_curves(run / "metrics.jsonl");
+  const fs::path metrics = run / "metrics.jsonl";
+  if (fs::exists(result, ignored) && !fs::exists(metrics, ignored))
+    throw Error("is missing, though the run has finished", metrics.string(), "restore it from a copy");
+  record["curves"] = read_curves(metrics);
   record["stages"] = record["curves"]["stages"];
   record["curves"].erase("stages");
 

@@ -179,6 +179,9 @@ TEST_F(RunRecord, NamesTheDamagedFileAndLine) {
 TEST_F(RunRecord, MetricsThatCannotBeReadAreNoEmptyRun) {
   const fs::path path = train("run");
   fs::remove(path / "metrics.jsonl");
+  EXPECT_THAT(test::message_of<Error>([&] { read_run(path); }),
+              HasSubstr("metrics.jsonl: is missing, though the run has finished"));
+  fs::remove(path / "result.json");
   EXPECT_EQ(read_run(path)["curves"]["epoch"].size(), 0u);  // a run before its first epoch has none
   fs::create_directory(path / "metrics.jsonl");
   EXPECT_THAT(test::message_of<Error>([&] { read_run(path); }), HasSubstr("metrics.jsonl: is not a regular file"));
