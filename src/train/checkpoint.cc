@@ -1,5 +1,7 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -42,7 +44,13 @@ void copy_finite(const SafetensorsFile& file, const std::string& name, std::span
                 "take another checkpoint of the run, or train again with another --run");
 }
 
-// A file of ours always has them; one that another program wrote anew has none.
+// Whether another program wrote the file anew: it keeps the description and has no checksums. Where they are only under
+// a damaged name, that name is here.
+bool is_written_anew(const SafetensorsFile& file) {
+  return std::all_of(file.metadata().begin(), file.metadata().end(),
+                     [](const auto& entry) { return entry.first == kMetadataKey || entry.first == "format"; });
+}
+
 void look_for_checksums(const SafetensorsFile& file, bool required) {
   if (file.has_checksums()) return;
   if (required)
@@ -90,7 +98,7 @@ SavedModel load_model(const fs::path& file) {
       throw Error(fmt::format("is of version {}, this program reads version {}", version, kVersion), file.string(),
                   "train again with another --run, or use the program that wrote it");
     saved.has_checksums = version != kWithoutChecksums;
-    look_for_checksums(tensors, saved.has_checksums);
+    look_for_checksums(tensors, saved.has_checksums && !is_written_anew(tensors));
     OptionList list;
     saved.options.list_options(list);
     list.from_json(description.at("options"), file.string());

@@ -144,6 +144,32 @@ TEST_F(CheckpointTest, AVersionWithoutChecksumsIsReadWithANote) {
   EXPECT_EQ(after.state.regular.best_score, before.state.standing.best_score);
 }
 
+TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAnewIsReadWithANote) {
+  train(make_store(), "run");
+  const fs::path file = last_checkpoint(folder_ / "run");
+  const SavedModel before = load_model(file);
+  const std::string bytes = read_text_file(file);
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  auto header = nlohmann::ordered_json::parse(bytes.substr(8, length));
+  const auto write = [&] {
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    const uint64_t size = text.size();
+    write_file_atomically(file, std::string(reinterpret_cast<const char*>(&size), 8) + text + bytes.substr(8 + length));
+  };
+  header["__metadata__"].erase(kChecksumsKey);
+  write();
+  log::set_level(log::Level::kNormal);
+  testing::internal::CaptureStderr();
+  const SavedModel after = load_model(file);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("last.safetensors: has no checksums"));
+  EXPECT_THAT(after.model->values(), testing::ElementsAreArray(before.model->values()));
+  header["__metadata__"]["checksumr"] = "{}";  // of ours, with a damaged name
+  write();
+  EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }), HasSubstr("has no checksums: the file is damaged"));
+}
+
 // A checkpoint is a file that someone may have sent: what it declares is compared with what it holds, right checksums
 // or not.
 TEST_F(CheckpointTest, AWordOfItsDescriptionAllocatesNothing) {
