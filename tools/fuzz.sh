@@ -16,8 +16,6 @@ for compiler in clang++ clang++-14 clang++-15 clang++-16 clang++-19; do
 done
 command -v "$compiler" >/dev/null || { echo "fuzzing needs clang (apt-get install clang)" >&2; exit 1; }
 cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
-cmake --build build/fuzz --target fuzzers -- -k 0
-mkdir -p build/fuzz/crashes
 parsers=("$@")
 if [ ${#parsers[@]} -eq 0 ]; then
   for source in tests/fuzz/fuzz_*.cc; do
@@ -25,6 +23,8 @@ if [ ${#parsers[@]} -eq 0 ]; then
     parsers+=("${parser#fuzz_}")
   done
 fi
+cmake --build build/fuzz --target "${parsers[@]/#/fuzz_}" -- -k 0
+mkdir -p build/fuzz/crashes
 jobs=$(nproc)
 seconds=$mode
 if [ "$mode" = nightly ]; then seconds=$((3600 * jobs / ${#parsers[@]})); fi

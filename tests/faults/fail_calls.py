@@ -16,6 +16,8 @@ FAULTS = [(CALLS, "EIO"), (CALLS, "ENOSPC"), ("open,mkdir,rename", "EACCES"), ("
 
 
 def main():
+    if "--library" not in sys.argv:
+        sys.exit(__doc__)
     library = Path(sys.argv.pop(sys.argv.index("--library") + 1)).resolve()
     sys.argv.remove("--library")
     arguments = parse_arguments(__doc__, places=2)
