@@ -39,11 +39,15 @@ MUTATIONS = [
     ("lambda without the 1", "graph/normalisation.cc", "(1 + lambda) * scale", "lambda * scale", ["graph"], ""),
     ("symmetric normalisation without self-loops in the degree", "graph/normalisation.cc", "1 / std::sqrt(degree + 1)", "1 / std::sqrt(degree + 0.5)", ["graph"], ""),
     ("weights of repeated edges: the last one wins", "graph/graph_builder.cc", "weights[length - 1] += weight;", "weights[length - 1] = weight;", ["graph"], ""),
+    ("edges in memory make no room for a long row", "graph/graph_builder.cc", "if (memory_left(options_.memory) < least) edges_.spill();", "",
+     ["cli:Memory.AnImportNamesABudgetThatWorks"], ""),
     ("a store's bytes are not compared with their checksum", "graph/store.cc",
      'if (json(hex64(hasher.digest64())) != meta_.at("arrays").at(names[i]).at("checksum"))', "if (false)", ["graph"], ""),
     # io
     ("GraphSAINT: validation and test exchanged", "io/graphsaint_reader.cc", 'key == "va" ? Role::kValidation', 'key == "va" ? Role::kTest', ["io"], ""),
     ("GraphSAGE: val is test", "io/graph_json.cc", '(key == "val" ? validation : test) = json_.read_flag();', '(key == "val" ? test : validation) = json_.read_flag();', ["io"], ""),
+    ("a first line of unknown words is always an edge", "io/edges_reader.cc", "if (first == FirstEdge::kOnlyOneAlone) {", "if (false) {", ["io:TextHeaders*"], ""),
+    ("a table's column names say nothing of the edges' header", "io/edges_reader.cc", "if (head.find(word) != TableHead::kNone) {", "if (false) {", ["io:TextHeaders*"], ""),
     ("OGB: validation and test exchanged", "io/ogb_reader.cc", '{"train.csv", "valid.csv", "test.csv"}', '{"train.csv", "test.csv", "valid.csv"}', ["io"], ""),
     # generate
     ("the split is drawn with another seed", "generate/generate.cc", "store.write_split(draw_split(shape, labels, seed));", "store.write_split(draw_split(shape, labels, 1));", ["generate"], ""),
