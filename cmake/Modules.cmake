@@ -2,7 +2,7 @@
 # anonymous namespaces must then be unique within a module. Off in the debug preset, where single files change.
 option(CGCN_UNITY "Compile several sources as one" ON)
 function(cgcn_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${CGCN_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${CGCN_UNITY} UNITY_BUILD_BATCH_SIZE 10)
   # A type that one of the joined sources has to itself is taken for one that a header has.
   target_compile_options(${target} PRIVATE $<$<AND:$<BOOL:${CGCN_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)
 endfunction()

@@ -70,7 +70,8 @@ void MethodOptions::list_options(OptionList& list) {
                    {"graphsage", Method::kGraphSage},
                    {"fastgcn", Method::kFastGcn},
                    {"vrgcn", Method::kVrGcn}},
-                  "what a step trains on: clusters, the whole graph, or nodes with all or sampled neighbours");
+                  "what a step trains on: clusters, the whole graph, or nodes with all or sampled neighbours")
+      .common();
   list.add_choice(
       "first-layer", &first_layer, {{"exact", FirstLayer::kExact}, {"batch", FirstLayer::kBatch}},
       "layer 1 takes A·X of all links, computed once, or aggregates by the batch's links as the others do, with "

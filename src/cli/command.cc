@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/error.h"
 #include "common/log.h"
@@ -12,9 +13,31 @@ namespace cgcn {
 
 void CommonOptions::list_options(OptionList& list) {
   list.begin_group("Everywhere");
-  list.add("threads", &threads, "threads to use; 0: all cores that the process may use").range(0, 4096);
-  list.add("quiet", &quiet, "print the result only");
-  list.add("json", &json, "print the result as JSON");
+  list.add("threads", &threads, "threads to use; 0: all cores that the process may use").range(0, 4096).common();
+  list.add("quiet", &quiet, "print the result only").common();
+  list.add("json", &json, "print the result as JSON").common();
+}
+
+namespace {
+
+// Options that --help leaves to --help-all.
+std::set<const CLI::Option*>& advanced_options() {
+  static std::set<const CLI::Option*> options;
+  return options;
+}
+
+}  // namespace
+
+void shorten_help(CLI::App& command) {
+  constexpr size_t kMany = 30;  // fewer are shown at once
+  if (command.get_options().size() <= kMany) return;
+  size_t hidden = 0;
+  for (CLI::Option* option : command.get_options([](const CLI::Option*) { return true; }))
+    if (advanced_options().contains(option)) {
+      option->group("");
+      ++hidden;
+    }
+  command.footer(fmt::format("\n{} more: clustergcn {} --help-all", hidden, command.get_name()));
 }
 
 void bind_options(CLI::App& command, OptionList& list) {
@@ -35,6 +58,7 @@ void bind_options(CLI::App& command, OptionList& list) {
       declared->type_name(option.value_name());
     }
     declared->group(option.group());
+    if (!option.is_common()) advanced_options().insert(declared);
   }
 }
 

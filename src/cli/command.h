@@ -24,6 +24,8 @@ struct CommonOptions {
 // Declares every option of the list on the command. Values given on the command line are checked and stored by the list
 // while CLI11 parses, so that a wrong one is one clear message.
 void bind_options(CLI::App& command, OptionList& list);
+// For --help of a command with many options: only the common ones, and how to see the rest.
+void shorten_help(CLI::App& command);
 // Names the options on the command line that change nothing, in one line on stderr, --quiet or not, and returns the
 // same for the `notes` of --json. why_unused: the reason; empty where an option is used.
 std::vector<std::string> note_unused_options(const CLI::App& command, const OptionList& list,

@@ -57,6 +57,25 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// `help COMMAND` is COMMAND --help; --help-all is a --help that shows everything.
+void settle_help(CLI::App& program, std::vector<char*>& words) {
+  static char help[] = "--help";
+  if (std::string_view(words[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help);
+  }
+  bool all = false, asked = false;
+  for (char*& word : words) {
+    if (std::string_view(word) == "--help-all") {
+      word = help;
+      all = true;
+    }
+    asked |= std::string_view(word) == "--help" || std::string_view(word) == "-h";
+  }
+  if (all || !asked) return;
+  for (CLI::App* command : program.get_subcommands({})) shorten_help(*command);
+}
+
 int run(int argc, char** argv) {
   CLI::App program("Trains deep graph convolutional networks on large graphs (Cluster-GCN).", "clustergcn");
   program.formatter(std::make_shared<HelpFormatter>());  // first: commands take it over
@@ -71,6 +90,10 @@ int run(int argc, char** argv) {
     log::write_line(program.help());
     return 2;
   }
+  std::vector<char*> words(argv, argv + argc);
+  settle_help(program, words);
+  argc = static_cast<int>(words.size());
+  argv = words.data();
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -30,7 +30,8 @@ void MemoryOptions::list_options(OptionList& list) {
            "what the whole process may take, such as 2G; what does not fit is read from disk; auto: three quarters of "
            "what is free")
       .value("SIZE")
-      .shape(check_memory);
+      .shape(check_memory)
+      .common();
 }
 
 uint64_t MemoryOptions::budget() const {

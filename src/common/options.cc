@@ -64,6 +64,11 @@ Option& Option::range(double low, double high) {
   ranged_ = true;
   return *this;
 }
+Option& Option::common() {
+  common_ = true;
+  return *this;
+}
+
 Option& Option::value(std::string name) {
   value_name_ = std::move(name);
   return *this;

@@ -26,12 +26,14 @@ class Option {
   Option& range(double low, double high);                        // numbers outside are refused
   Option& value(std::string name);                               // what --help shows after the name
   Option& shape(std::function<void(const std::string&)> check);  // text: throws std::invalid_argument("what is wrong")
+  Option& common();                                              // among the few that --help shows first
 
   const std::string& name() const { return name_; }
   const std::string& help() const { return help_; }
   const std::string& group() const { return group_; }
   const std::string& value_name() const { return value_name_; }
   Kind kind() const { return kind_; }
+  bool is_common() const { return common_; }
   const std::vector<std::string>& choices() const { return choices_; }
   const std::string& default_text() const { return default_text_; }
   std::string text() const { return get_(); }  // the value as it is now, in the form that set() takes
@@ -47,7 +49,7 @@ class Option {
   Kind kind_ = Kind::kText;
   std::vector<std::string> choices_;
   double low_ = 0, high_ = 0;
-  bool ranged_ = false;
+  bool ranged_ = false, common_ = false;
   std::function<std::string()> get_;
   std::function<void(const std::string&)> set_;  // throws std::invalid_argument
   std::function<void(const std::string&)> check_;

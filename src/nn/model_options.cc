@@ -16,8 +16,8 @@ const std::initializer_list<std::pair<const char*, NormalisationKind>> kNormalis
 
 void ModelOptions::list_options(OptionList& list) {
   list.begin_group("Model");
-  list.add("layers", &layers, "graph convolutions L").range(1, 64).value("L");
-  list.add("hidden", &hidden, "width F of the hidden layers").range(1, 65536).value("F");
+  list.add("layers", &layers, "graph convolutions L").range(1, 64).value("L").common();
+  list.add("hidden", &hidden, "width F of the hidden layers").range(1, 65536).value("F").common();
   list.add_choice("conv", &convolution, {{"concat", ConvolutionForm::kConcat}, {"plain", ConvolutionForm::kPlain}},
                   "concat: [N(A)H, H]·W; plain: N(A)H·W");
   list.add_choice("normalisation", &normalisation, kNormalisations, "N(A) of the batch's links, paper section 3.3");
@@ -32,7 +32,7 @@ void ModelOptions::list_options(OptionList& list) {
       "LayerNorm and ReLU after each hidden convolution, or before each one but the first; differs with --residual");
   list.add("residual", &residual, "add a hidden layer's input to its output, in layers 2 … L-1 (paper eq. 8)");
   list.add("bias", &bias, "a bias in every layer");
-  list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99);
+  list.add("dropout", &dropout, "share of every layer's input that is dropped in training").range(0, 0.99).common();
   list.add_choice("dropout-place", &dropout_place, {{"after", DropoutPlace::kAfter}, {"before", DropoutPlace::kBefore}},
                   "drop parts of [N(A)H, H], or of H before it is aggregated");
   list.add_choice("head", &head, {{"convolution", HeadKind::kConvolution}, {"dense", HeadKind::kDense}},

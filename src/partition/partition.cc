@@ -140,7 +140,7 @@ void check_disk_space(const Store& store) {
 
 void PartitionOptions::list_options(OptionList& list) {
   list.begin_group("Partition");
-  list.add("parts", &parts, "clusters p; 0: one for about a thousand nodes").range(0, 4e9).value("P");
+  list.add("parts", &parts, "clusters p; 0: one for about a thousand nodes").range(0, 4e9).value("P").common();
   list.add_choice("partitioner", &method,
                   {{"metis", PartitionMethod::kMetis},
                    {"metis-recursive", PartitionMethod::kMetisRecursive},
@@ -157,7 +157,7 @@ void PartitionOptions::list_options(OptionList& list) {
       "node-weights", &node_weights,
       {{"uniform", NodeWeights::kUniform}, {"labelled", NodeWeights::kLabelled}, {"degree", NodeWeights::kDegree}},
       "metis and multilevel: what to balance across clusters: nodes, labelled nodes as well, or edges");
-  list.add("transductive", &transductive, "partition all nodes, not only the training nodes");
+  list.add("transductive", &transductive, "partition all nodes, not only the training nodes").common();
   list.add("partition-seed", &seed, "seed of the partition");
   list.add("partition-name", &name, "its folder under STORE/partitions; made from the options where not given")
       .value("NAME");

@@ -19,12 +19,13 @@ void TrainOptions::list_options(OptionList& list) {
   list.begin_group("Training");
   list.add("per-batch", &per_batch, "clusters q in a batch; 0: a thirtieth of them, from 1 to 10")
       .range(0, 4e9)
-      .value("Q");
+      .value("Q")
+      .common();
   list.add_choice("draw", &draw,
                   {{"permutation", ClusterDraw::kPermutation}, {"independent", ClusterDraw::kIndependent}},
                   "each epoch takes every cluster once, or every batch draws its own");
-  list.add("epochs", &epochs, "passes over all clusters, or over all training nodes").range(1, 1e9);
-  list.add("lr", &learning_rate, "learning rate").range(0, 1e3);
+  list.add("epochs", &epochs, "passes over all clusters, or over all training nodes").range(1, 1e9).common();
+  list.add("lr", &learning_rate, "learning rate").range(0, 1e3).common();
   list.add_choice(
       "schedule", &schedule,
       {{"constant", LearningRateSchedule::kConstant},
@@ -35,11 +36,16 @@ void TrainOptions::list_options(OptionList& list) {
   list.add("step-epochs", &step_epochs, "schedule step: epochs between two steps").range(1, 1e9);
   list.add("step-factor", &step_factor, "schedule step: what a step multiplies the rate by").range(0, 1);
   list.add("clip", &clip, "scale a gradient of a larger norm down to this; 0: never").range(0, 1e30);
-  list.add("patience", &patience, "stop after so many validations without a better score; 0: never").range(0, 1e9);
+  list.add("patience", &patience, "stop after so many validations without a better score; 0: never")
+      .range(0, 1e9)
+      .common();
   list.add_choice("keep", &keep, {{"best", KeptModel::kBest}, {"last", KeptModel::kLast}},
                   "the model that is tested: best on validation, or that of the last epoch");
-  list.add("seed", &seed, "of weights, dropout and batches (--partition-seed: of the partition)").range(0, 9e18);
-  list.add("standardise", &standardise, "shift and scale each feature column to mean 0, deviation 1 on training nodes");
+  list.add("seed", &seed, "of weights, dropout and batches (--partition-seed: of the partition)")
+      .range(0, 9e18)
+      .common();
+  list.add("standardise", &standardise, "shift and scale each feature column to mean 0, deviation 1 on training nodes")
+      .common();
   list.add("normalise-rows", &normalise_rows, "divide each feature row by its sum");
   list.add("checkpoint-seconds", &checkpoint_seconds, "save the run so often; 0: after every epoch").range(0, 1e9);
 
