@@ -153,7 +153,7 @@ TEST_F(EndToEnd, MisspeltWordsAreNamedWithWhatWasMeant) {
 }
 
 TEST_F(EndToEnd, HelpNamesFlagsAsTheyAreTyped) {
-  const Outcome help = run({"train", "--help"});
+  const Outcome help = run({"train", "--help-all"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.output, testing::AllOf(HasSubstr("--layer-norm,--no-layer-norm "), HasSubstr("--json,--no-json "),
                                           testing::Not(HasSubstr("{"))));
