@@ -204,6 +204,25 @@ TEST_F(TrainerTest, ClippingScalesTheGradientDown) {
   EXPECT_LT(largest_change(trained(1e-12, "tight")), 1e-2 * largest_change(free));
 }
 
+TEST_F(TrainerTest, OfEqualScoresTheOneOfTheSmallestLossIsKept) {
+  options_.train.epochs = 8;
+  options_.train.learning_rate = 1e-5;  // so small that no prediction changes, but the loss does
+  const TrainingSummary summary = train(make_store(), "run");
+  double score = -1, smallest = 0;
+  uint32_t first = 0, expected = 0;
+  for (const auto& record : read_metrics(folder_ / "run" / "metrics.jsonl")) {
+    const double f1 = record["validation"]["micro_f1"], loss = record["validation"]["loss"];
+    if (f1 > score) first = record["epoch"];
+    if (f1 > score || (f1 == score && loss < smallest)) {
+      score = f1;
+      smallest = loss;
+      expected = record["epoch"];
+    }
+  }
+  ASSERT_NE(expected, first);  // the best score came again, with a smaller loss
+  EXPECT_EQ(summary.kept_epoch, expected);
+}
+
 TEST_F(TrainerTest, StopsWhenPatienceIsOut) {
   options_.train.epochs = 50;
   options_.train.patience = 3;
