@@ -154,6 +154,12 @@ TEST(Metrics, LossesStayFiniteForLargeLogits) {
   EXPECT_EQ(sigmoid_loss(-1e30f, true), 1e30f);
 }
 
+TEST(Metrics, MacroF1LeavesOutClassesThatNobodyHas) {
+  const Case made{4, {9, 0, 0, 0, 0, 0, 9, 0, 0, 9, 0, 0}, Labels::single(std::vector<int32_t>{0, 0, 1}, 4), {0, 1, 2}};
+  // Class 0: one of two found; 1: found; 2: predicted only, which counts as 0; 3: neither.
+  EXPECT_DOUBLE_EQ(tally_of(made, 3).scores().macro_f1, (2.0 / 3 + 1 + 0) / 3);
+}
+
 TEST(Metrics, NothingScoredIsZeroNotNan) {
   const Scores scores = Tally(3, false).scores();
   EXPECT_EQ(scores.nodes, 0u);
