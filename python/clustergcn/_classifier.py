@@ -22,7 +22,7 @@ _DEFAULTS = {option["name"].replace("-", "_"): option for option in _core.option
 
 
 class _Progress:
-    """One line that moves: in a terminal, and in a notebook."""
+    """A progress line, in a terminal or a notebook."""
 
     def __init__(self, verbose: int, on_epoch: Optional[Callable[[dict], Any]]) -> None:
         self._verbose, self._on_epoch = verbose, on_epoch
@@ -60,15 +60,15 @@ class _Progress:
 
 
 class ClusterGCNClassifier:
-    """Classes of nodes by a graph convolutional network, trained on clusters of the graph.
+    """Node classifier: a graph convolutional network trained by Cluster-GCN.
 
     Parameters
     ----------
     layers, hidden, epochs, lr, dropout, seed, parts, per_batch, method, … :
-        Every option of ``clustergcn train``, by its name with underscores: ``help(ClusterGCNClassifier.options)``
-        lists them. What is not given has the default of the command line.
+        Every option of ``clustergcn train``, with underscores in its name; ``ClusterGCNClassifier.options()`` lists
+        them. Defaults are those of the command line.
     recipe : str, optional
-        Settings by name ("cora", "ppi", …), which the other parameters overrule.
+        A preset ("cora", "ppi", …); other parameters override it.
     threads : int
         0: all cores.
     verbose : int
@@ -77,13 +77,13 @@ class ClusterGCNClassifier:
     Attributes
     ----------
     classes_ : array
-        What the classes are called.
+        Class names, or numbers.
     history_ : dict of arrays
-        "epoch", "loss", "seconds", "validation_f1" (NaN where it was not validated), one entry an epoch.
+        "epoch", "loss", "seconds", "validation_f1" (NaN if not validated), one entry per epoch.
     scores_ : dict
         Scores of the kept model on the training, validation and test nodes.
     n_features_in_ : int
-    feature_names_in_ : array of str, where the features have names
+    feature_names_in_ : array of str, if the features have names
 
     Examples
     --------
@@ -156,18 +156,18 @@ class ClusterGCNClassifier:
 
         Parameters
         ----------
-        X : Graph, or features with `y` and `adjacency`, or node numbers with `graph`
-        y : classes, where X holds features
-        graph : Graph, where X holds the numbers of the nodes to train on: for cross-validation, which hands out numbers. The
-            graph is kept for `predict` and `score` of numbers.
-        adjacency : SciPy sparse matrix, where X holds features
-        train, validation : masks or node numbers, where X holds features; train: otherwise all nodes with a class
+        X : Graph, or features (with `y` and `adjacency`), or node numbers (with `graph`)
+        y : classes, if X holds features
+        graph : Graph, if X holds the numbers of the training nodes, as in cross-validation. `predict` and `score` of
+            node numbers then use this graph.
+        adjacency : SciPy sparse matrix, if X holds features
+        train, validation : masks or node numbers, if X holds features; default for train: all nodes with a class
         run : path, optional
-            Where to keep the run, as ``clustergcn train --run`` does: settings, metrics, checkpoints.
+            Run folder to write, as ``clustergcn train --run`` does: settings, metrics, checkpoints, report.
         resume : bool
-            Go on with that run.
+            Continue that run.
         on_epoch : callable, optional
-            Gets a dict after each epoch; where it returns False, training ends.
+            Called with a dict after each epoch; return False to stop.
         """
         self._kept = graph
         if graph is not None:
@@ -231,13 +231,13 @@ class ClusterGCNClassifier:
         return self._graph_of(X, None, adjacency, None, None)._core, _node_numbers(nodes)
 
     def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
-        """Probabilities, one row a node (those of `nodes`, in their order; otherwise all)."""
+        """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes)."""
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)
         return model.probabilities(graph, wanted, self.threads, print if self.verbose > 1 else None)
 
     def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
-        """The class of each node; with several classes a node, a matrix of 0 and 1."""
+        """The class of each node; for multi-label graphs a matrix of 0 and 1."""
         probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency)
         if self._fitted().multi_label:
             return (probabilities > 0.5).astype(np.uint8)
@@ -254,7 +254,7 @@ class ClusterGCNClassifier:
         return self._fitted().evaluate(graph._core, self.threads, print if self.verbose > 1 else None)
 
     def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
-        """Share of nodes whose class is right; with several classes a node, micro F1. Nodes without a class do not count.
+        """Accuracy; micro F1 for multi-label graphs. Nodes without a label are ignored.
 
         Parameters
         ----------
@@ -287,10 +287,10 @@ class ClusterGCNClassifier:
         return float(np.mean(np.argmax(probabilities, axis=1)[known] == truth[known])) if known.any() else float("nan")
 
     def report(self) -> "Report":
-        """The report of a run that was kept (``fit(graph, run="my-run")``); a notebook shows it."""
+        """The report of a run folder (``fit(graph, run="my-run")``), shown inline in a notebook."""
         self._fitted()
         if not getattr(self, "run_", ""):
-            raise Error("no run", "the training was not kept", "run=", "fit(graph, run='my-run')")
+            raise Error("no run", "the training has no run folder", "run=", "fit(graph, run='my-run')")
         return Report(_core.report([self.run_]))
 
     # -- keeping it ---------------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ class ClusterGCNClassifier:
 
 
 class Report:
-    """One page of HTML, which a notebook shows inline."""
+    """An HTML page, shown inline in a notebook."""
 
     def __init__(self, html: str) -> None:
         self.html = html

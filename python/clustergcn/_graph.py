@@ -123,7 +123,7 @@ class Graph:
 
     def __init__(self, core: _core.Graph, index: Any = None) -> None:
         self._core = core
-        #: What the caller calls the nodes (a pandas index); None: they are numbered.
+        #: The node ids of the source; None: nodes are numbered from 0.
         self.index = index
 
     # -- making one ----------------------------------------------------------------------------------------------
@@ -149,17 +149,17 @@ class Graph:
         Parameters
         ----------
         adjacency : SciPy sparse matrix or array, n × n
-            A CSR matrix with sorted rows that is symmetric and has no loops is used where it lies. Otherwise loops are
-            dropped, entries that come twice merged, and every link gets its reverse (unless `directed`).
+            A symmetric CSR matrix with sorted rows and no self-loops is used without a copy. Otherwise self-loops are
+            dropped, duplicate entries merged, and missing reverse edges added (unless `directed`).
         X : array, n × F, or SciPy sparse matrix, or pandas frame, optional
-            Features. float32 and float16 in C order are used where they lie. None: the graph has none.
+            Features. float32 and float16 arrays in C order are used without a copy. None: no features.
         y : array of n classes, or n × C of 0 and 1, optional
-            Classes by number or name; a negative number, NaN or None where a node has none.
+            Class numbers or names; a negative number, NaN or None for unlabelled nodes.
         train, validation, test : masks of n, or lists of node numbers, optional
         split : array of n, optional
             Instead: 0 training, 1 validation, 2 test, 255 none.
         weighted : bool
-            Whether the matrix's values weigh the links. Otherwise each counts 1.
+            Use the matrix's values as edge weights. Default: every edge counts 1.
         """
         if not hasattr(adjacency, "tocsr"):
             raise Error("adjacency is no sparse matrix", f"is a {type(adjacency).__name__}, and a SciPy sparse matrix is "
@@ -207,7 +207,7 @@ class Graph:
         split : str, optional
             Shares such as "60/20/20", drawn with seed 1; or the name of a column of "train", "validation", "test".
         missing, categorical : str
-            What to do about missing numbers ("mean", "zero", "indicator", "refuse") and texts ("one-hot", "refuse"):
+            How to treat missing numbers ("mean", "zero", "indicator", "refuse") and texts ("one-hot", "refuse"):
             as ``clustergcn import`` does it, fitted on training nodes.
         """
         frame = nodes.reset_index() if id not in nodes.columns and nodes.index.name == id else nodes
@@ -324,24 +324,24 @@ class Graph:
 
     @classmethod
     def open(cls, store: "str | os.PathLike[str]") -> "Graph":
-        """A graph store on disk, mapped: nothing of it is read before it is needed."""
+        """Open a graph store on disk (memory-mapped)."""
         return cls(_core.Graph.open(os.fspath(store)))
 
     @classmethod
     def import_files(cls, source: "str | os.PathLike[str]", store: "str | os.PathLike[str]", *, verbose: int = 1,
                      **options: Any) -> "Graph":
-        """Reads files of another program into a store, as ``clustergcn import`` does, and opens it."""
+        """Import files into a store, as ``clustergcn import`` does, and open it."""
         return cls(_core.Graph.import_files(os.fspath(source), os.fspath(store), as_settings(options),
                                             print if verbose else None))
 
     @classmethod
     def download(cls, dataset: str, store: "str | os.PathLike[str]", *, verbose: int = 1, **options: Any) -> "Graph":
-        """Fetches a public data set ("cora", "ppi", …) into a store, as ``clustergcn download`` does, and opens it."""
+        """Download a public data set ("cora", "ppi", …) into a store, as ``clustergcn download`` does, and open it."""
         return cls(_core.Graph.download(dataset, os.fspath(store), as_settings(options), print if verbose else None))
 
     @classmethod
     def generate(cls, store: "str | os.PathLike[str] | None" = None, **options: Any) -> "Graph":
-        """A synthetic graph, as ``clustergcn generate`` makes it; without a store, in memory."""
+        """Generate a synthetic graph, as ``clustergcn generate`` does; in memory if no store is given."""
         if store is not None:
             return cls(_core.Graph.generate(os.fspath(store), as_settings(options)))
         with tempfile.TemporaryDirectory(prefix="clustergcn-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
@@ -349,7 +349,7 @@ class Graph:
             return cls(_core.Graph.from_arrays(made._copied(), 0, None))
 
     def save(self, store: "str | os.PathLike[str]", replace: bool = False) -> None:
-        """Writes it as a store, which the command line and :meth:`open` read."""
+        """Write a store, to be read by :meth:`open` and the command line."""
         self._core.save(os.fspath(store), replace)
 
     # -- looking at it --------------------------------------------------------------------------------------------
@@ -385,13 +385,13 @@ class Graph:
 
     @property
     def classes(self) -> np.ndarray:
-        """What the classes are called: their names, or their numbers."""
+        """Class names, or numbers."""
         names = self._core.class_names
         return np.array(names) if names else np.arange(self.num_classes)
 
     @property
     def features(self) -> Any:
-        """Dense features as a read-only array, sparse ones as a SciPy CSR array, None where there are none."""
+        """Dense features as a read-only array, sparse ones as a SciPy CSR matrix, None if there are none."""
         dense = self._core.dense_features
         offsets, columns, values = self._core.sparse_features
         if dense is not None or offsets is None:
