@@ -63,11 +63,12 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libclustergcn${PROJECT_VERSION_MAJ
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "The header, and files for CMake and pkg-config")
 if(TARGET python_core)
   find_package(Python3 COMPONENTS Interpreter QUIET)
+  math(EXPR next_python "${Python3_VERSION_MINOR} + 1")
   list(APPEND CPACK_COMPONENTS_ALL python)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-clustergcn)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
-    "libclustergcn${PROJECT_VERSION_MAJOR} ${own_version}, ${blas}, python3 (>= ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}), python3 (<< ${Python3_VERSION_MAJOR}.99), python3-numpy")
+    "libclustergcn${PROJECT_VERSION_MAJOR} ${own_version}, ${blas}, python3 (>= ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}), python3 (<< ${Python3_VERSION_MAJOR}.${next_python}), python3-numpy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/prerm)
   set(CPACK_COMPONENT_PYTHON_DESCRIPTION "The Python module")
 endif()

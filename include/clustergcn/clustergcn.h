@@ -130,6 +130,8 @@ struct GraphArrays {
   Array labels;                   // a class number each, negative: none; or nodes × classes of 0 and 1
   Array split;                    // 0 training, 1 validation, 2 test, 255 or negative: none
   Array train, validation, test;  // or masks (nodes of bool), or lists of node numbers
+  std::string split_shares;       // or shares such as "60/20/20", drawn with split_seed from the labelled nodes
+  uint64_t split_seed = 1;
   std::vector<std::string> class_names, feature_names;
 };
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core
 from ._errors import Error
-from ._graph import Graph, as_settings
+from ._graph import Graph, as_classes, as_settings
 
 
 class NotFittedError(Error, AttributeError):
@@ -36,7 +36,8 @@ class _Progress:
     def __call__(self, epoch: dict) -> Any:
         if self._verbose:
             self._show(epoch)
-        return self._on_epoch(epoch) if self._on_epoch is not None else True
+        answer = self._on_epoch(epoch) if self._on_epoch is not None else True
+        return not (isinstance(answer, (bool, np.bool_)) and not answer)
 
     def _show(self, epoch: dict) -> None:
         now, last = time.monotonic(), epoch["epoch"] == epoch["epochs"]
@@ -169,8 +170,19 @@ class ClusterGCNClassifier:
         on_epoch : callable, optional
             Called with a dict after each epoch; return False to stop.
         """
+        if not isinstance(self.threads, (int, np.integer)) or self.threads < 0:
+            raise Error("threads", f"is {self.threads!r}, and a number from 0 on is wanted", "threads=")
+        if isinstance(X, Graph):
+            given = {"y": y, "adjacency": adjacency, "graph": graph, "train": train, "validation": validation}
+            for name, value in given.items():
+                if value is not None:
+                    raise Error(f"{name} is not used", "is not used with a Graph, which has its own labels and split",
+                                f"{name}=", "graph.with_split(train=…), or leave it out")
         self._kept = graph
         if graph is not None:
+            if not isinstance(graph, Graph):
+                raise Error("no graph", f"is a {type(graph).__name__}, and a Graph is wanted", "graph=")
+            _require_own_labels(graph, X, y)
             graph = graph.with_split(train=X, validation=validation)
         else:
             graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
@@ -223,17 +235,18 @@ class ClusterGCNClassifier:
 
     def _graph(self, X: Any, nodes: Any, adjacency: Any) -> "tuple[_core.Graph, Any]":
         """The graph, and the nodes that are asked for."""
-        if isinstance(X, Graph):
-            return X._core, _node_numbers(nodes)
         kept = getattr(self, "_kept", None)
-        if kept is not None and adjacency is None:
-            return kept._core, _node_numbers(X)
-        return self._graph_of(X, None, adjacency, None, None)._core, _node_numbers(nodes)
+        if kept is not None and not isinstance(X, Graph) and adjacency is None:
+            X, nodes = kept, X
+        graph = X if isinstance(X, Graph) else self._graph_of(X, None, adjacency, None, None)
+        return graph._core, _node_numbers(nodes, graph.num_nodes)
 
     def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
         """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes)."""
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)
+        if wanted is not None and len(wanted) == 0:
+            return np.empty((0, model.num_classes), np.float32)
         return model.probabilities(graph, wanted, self.threads, print if self.verbose > 1 else None)
 
     def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
@@ -245,8 +258,13 @@ class ClusterGCNClassifier:
 
     def embed(self, X: Any, *, layer: int = 0, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
         """The output of a layer, from 1; 0: the last hidden one."""
+        if layer < 0:
+            raise Error("layer", f"is {layer}, and a number from 0 on is wanted", "layer=")
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)
+        if wanted is not None and len(wanted) == 0:
+            wanted = np.array([0])
+            return model.embeddings(graph, layer, wanted, self.threads, None)[:0]
         return model.embeddings(graph, layer, wanted, self.threads, print if self.verbose > 1 else None)
 
     def evaluate(self, graph: Graph) -> dict:
@@ -264,19 +282,19 @@ class ClusterGCNClassifier:
         """
         kept = getattr(self, "_kept", None)
         if kept is not None and not isinstance(X, Graph) and adjacency is None:
+            _require_own_labels(kept, X, y)
             return self.score(kept, X)
         if isinstance(X, Graph):
             nodes = y if nodes is None else nodes
             truth = X.labels
             if truth is None:
                 raise Error("no labels", "has no labels to compare with", "graph")
+            truth = self._as_own_classes(truth, X.classes)
         else:
             from ._graph import _labels
-            truth, names = _labels(y)
-            if names:
-                place = {name: i for i, name in enumerate(str(c) for c in self.classes_)}
-                truth = np.array([place.get(names[v], len(place)) if v >= 0 else -1 for v in truth])
-        wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes)
+            numbers, names = _labels(y)
+            truth = self._as_own_classes(numbers, np.array(names) if names else np.arange(int(np.max(numbers, initial=0)) + 1))
+        wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes, len(truth))
         probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
         truth = np.asarray(truth)[wanted]
         if truth.ndim == 2:
@@ -285,6 +303,14 @@ class ClusterGCNClassifier:
             return float(2 * right / max(1, found.sum() + truth.sum()))
         known = truth >= 0
         return float(np.mean(np.argmax(probabilities, axis=1)[known] == truth[known])) if known.any() else float("nan")
+
+    def _as_own_classes(self, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Labels that number `classes`, as numbers of the model's own classes; one that it does not know is never right."""
+        if labels.ndim == 2 or list(map(str, classes)) == list(map(str, self.classes_)):
+            return labels
+        place = {str(name): i for i, name in enumerate(self.classes_)}
+        number = np.array([place.get(str(name), len(place)) for name in classes] + [-1])
+        return number[labels]
 
     def report(self) -> "Report":
         """The report of a run folder (``fit(graph, run="my-run")``), shown inline in a notebook."""
@@ -304,8 +330,7 @@ class ClusterGCNClassifier:
         """A model from a run folder or a .safetensors file, of this program on any front."""
         made = cls()
         made._model = _core.Model.load(os.fspath(path))
-        names = made._model.class_names
-        made.classes_ = np.array(names) if names else np.arange(made._model.num_classes)
+        made.classes_ = as_classes(made._model)
         made._describe()
         return made
 
@@ -345,8 +370,20 @@ def _as_mask(nodes: Any, count: int) -> np.ndarray:
     return mask
 
 
-def _node_numbers(nodes: Any) -> Optional[np.ndarray]:
+def _node_numbers(nodes: Any, count: int) -> Optional[np.ndarray]:
     if nodes is None:
         return None
-    array = np.asarray(nodes)
-    return np.flatnonzero(array) if array.dtype == bool else array
+    from ._graph import _part
+    array = _part(nodes, "nodes", count)
+    return np.flatnonzero(array) if array is not None and array.dtype == bool else array
+
+
+def _require_own_labels(graph: Graph, nodes: Any, y: Any) -> None:
+    """Cross-validation hands out y beside the node numbers; it must be what the graph has."""
+    if y is None or graph.labels is None or graph.multi_label:
+        return
+    own = np.asarray(graph.labels)[_node_numbers(nodes, graph.num_nodes)]
+    given = np.asarray(y)
+    if given.shape == own.shape and (np.array_equal(given, own) or np.array_equal(given, graph.classes[own])):
+        return
+    raise Error("other labels", "is not what the graph has for these nodes", "y=", "a Graph with these labels")

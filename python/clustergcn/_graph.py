@@ -27,7 +27,7 @@ def _contiguous(values: Any, name: str) -> np.ndarray:
         array = array.astype(np.float64)
     if array.dtype in (np.uint16, np.int16):
         array = array.astype(np.int32)
-    return np.ascontiguousarray(array)
+    return np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
 
 
 def _is_sparse(matrix: Any) -> bool:
@@ -60,7 +60,7 @@ def _features(X: Any) -> tuple[dict, list]:
 
 
 def _labels(y: Any) -> tuple[Optional[np.ndarray], list]:
-    """Class numbers, negative for none, and what the classes are called; or a matrix of 0 and 1."""
+    """Class numbers, negative for none, and the classes as the caller has them; or a matrix of 0 and 1."""
     if y is None:
         return None, []
     if hasattr(y, "detach"):
@@ -69,7 +69,7 @@ def _labels(y: Any) -> tuple[Optional[np.ndarray], list]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2:
-        return np.ascontiguousarray(array.astype(np.uint8) if array.dtype == bool else array), []
+        return _contiguous(array.astype(np.uint8) if array.dtype == bool else array, "y"), []
     if array.dtype.kind in "OUS":
         known = np.array([value is not None and value == value and str(value) != "" for value in array.tolist()])
         classes, numbers = np.unique(np.array([str(v) for v in array[known].tolist()]), return_inverse=True)
@@ -78,6 +78,8 @@ def _labels(y: Any) -> tuple[Optional[np.ndarray], list]:
         return out, [str(name) for name in classes]
     if array.dtype.kind == "f":
         missing = np.isnan(array)
+        if np.isinf(array).any():
+            raise Error("y is infinite", f"entry {int(np.flatnonzero(np.isinf(array))[0])} is infinite", "y")
         if not np.all(array[~missing] == np.floor(array[~missing])):
             raise Error("y holds fractions", "holds numbers that are no classes, such as "
                         f"{array[~missing][array[~missing] != np.floor(array[~missing])][0]}", "y")
@@ -91,8 +93,8 @@ def _labels(y: Any) -> tuple[Optional[np.ndarray], list]:
     occurring = np.unique(array[array >= 0])
     if len(occurring) and not np.array_equal(occurring, np.arange(len(occurring))):
         out = np.where(array >= 0, np.searchsorted(occurring, array), -1).astype(np.int32)
-        return out, [str(value) for value in occurring]
-    return array.astype(np.int32), []
+        return out, occurring.tolist()
+    return np.where(array >= 0, array, -1).astype(np.int32), []
 
 
 def _part(nodes: Any, name: str, num_nodes: int) -> Optional[np.ndarray]:
@@ -102,9 +104,22 @@ def _part(nodes: Any, name: str, num_nodes: int) -> Optional[np.ndarray]:
     if hasattr(nodes, "detach"):
         nodes = nodes.detach().cpu().numpy()
     array = np.asarray(nodes)
-    if array.dtype == bool and array.shape != (num_nodes,):
-        raise Error(f"{name} has the wrong length", f"marks {array.shape[0] if array.ndim else 0} nodes, and the graph "
-                    f"has {num_nodes}", name)
+    if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.tolist()):
+        array = array.astype(bool)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "biu":
+        raise Error(f"{name} is no mask", f"is neither a mask of {num_nodes} nodes nor a list of node numbers", name)
+    if array.dtype == bool:
+        if len(array) != num_nodes:
+            raise Error(f"{name} has the wrong length", f"marks {len(array)} nodes, and the graph has {num_nodes}", name)
+        return np.ascontiguousarray(array)
+    if len(array) == num_nodes > 2 and array.max() <= 1:
+        raise Error(f"{name} may be a mask", "holds only 0 and 1, one for each node: a mask is an array of bool", name,
+                    "mask.astype(bool)")
+    outside = array[(array < 0) | (array >= num_nodes)]
+    if len(outside):
+        raise Error(f"{name} is out of range", f"names node {int(outside[0])}, and the graph has {num_nodes}", name)
     return _contiguous(array, name)
 
 
@@ -123,6 +138,7 @@ class Graph:
 
     def __init__(self, core: _core.Graph, index: Any = None) -> None:
         self._core = core
+        self._classes: Optional[np.ndarray] = None  # as the caller gave them; None: as the engine has them
         #: The node ids of the source; None: nodes are numbered from 0.
         self.index = index
 
@@ -131,14 +147,20 @@ class Graph:
     @classmethod
     def _make(cls, links: dict, X: Any, y: Any, train: Any, validation: Any, test: Any, split: Any, directed: bool,
               name: str, nodes: int, index: Any = None, feature_names: Sequence[str] = (), log: Any = None) -> "Graph":
+        if split is not None and any(part is not None for part in (train, validation, test)):
+            raise Error("two splits", "is given beside train, validation or test", "split")
         features, names = _features(X)
         labels, classes = _labels(y)
+        shares = split if isinstance(split, str) else ""
+        split = None if shares else split
         arrays: dict = {"name": name, "nodes": nodes, "directed": bool(directed), "keep_self_loops": False,
-                        "feature_width": 0, "class_names": classes, "feature_names": list(feature_names) or names,
-                        "labels": labels, "split": _contiguous(split, "split"),
+                        "feature_width": 0, "class_names": [str(value) for value in classes], "feature_names": list(feature_names) or names,
+                        "labels": labels, "split": _contiguous(split, "split"), "split_shares": shares,
                         "train": _part(train, "train", nodes), "validation": _part(validation, "validation", nodes),
                         "test": _part(test, "test", nodes), **links, **features}
-        return cls(_core.Graph.from_arrays(arrays, 0, log), index)
+        made = cls(_core.Graph.from_arrays(arrays, 0, log), index)
+        made._classes = np.array(classes) if classes else None
+        return made
 
     @classmethod
     def from_scipy(cls, adjacency: Any, X: Any = None, y: Any = None, *, train: Any = None, validation: Any = None,
@@ -157,7 +179,7 @@ class Graph:
             Class numbers or names; a negative number, NaN or None for unlabelled nodes.
         train, validation, test : masks of n, or lists of node numbers, optional
         split : array of n, optional
-            Instead: 0 training, 1 validation, 2 test, 255 none.
+            Instead: 0 training, 1 validation, 2 test, 255 none; or shares such as "60/20/20" of the labelled nodes.
         weighted : bool
             Use the matrix's values as edge weights. Default: every edge counts 1.
         """
@@ -167,6 +189,9 @@ class Graph:
         if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
             raise Error("adjacency is not square", f"has the shape {adjacency.shape}, which is not square", "adjacency")
         rows = adjacency.tocsr()
+        if not np.all(rows.data):  # stored zeros are no edges
+            rows = rows.copy()
+            rows.eliminate_zeros()
         links = {"offsets": _contiguous(rows.indptr, "adjacency"), "targets": _contiguous(rows.indices, "adjacency"),
                  "weights": _contiguous(rows.data, "adjacency") if weighted else None}
         if links["offsets"].dtype == np.int32:
@@ -182,10 +207,12 @@ class Graph:
         if array.ndim != 2 or 2 not in array.shape:
             raise Error("edges have the wrong shape", f"has the shape {array.shape}, and 2 × E or E × 2 is wanted", "edges")
         ends = array if array.shape[0] == 2 else array.T
+        if num_nodes is not None and num_nodes < 1:
+            raise Error("no nodes", f"is {num_nodes}", "num_nodes=")
         if num_nodes is None:
             num_nodes = next((len(part) if not _is_sparse(part) else part.shape[0] for part in (X, y) if part is not None),
                              int(array.max()) + 1 if array.size else 0)
-        links = {"from": np.ascontiguousarray(ends[0]), "to": np.ascontiguousarray(ends[1]),
+        links = {"from": _contiguous(ends[0], "edges"), "to": _contiguous(ends[1], "edges"),
                  "weights": _contiguous(weights, "weights")}
         return cls._make(links, X, y, train, validation, test, split, directed, name, int(num_nodes))
 
@@ -210,7 +237,11 @@ class Graph:
             How to treat missing numbers ("mean", "zero", "indicator", "refuse") and texts ("one-hot", "refuse"):
             as ``clustergcn import`` does it, fitted on training nodes.
         """
-        frame = nodes.reset_index() if id not in nodes.columns and nodes.index.name == id else nodes
+        frame = nodes.rename_axis(id).reset_index() if id not in nodes.columns and nodes.index.name in (id, None) and \
+            not nodes.index.equals(nodes.reset_index(drop=True).index) else nodes
+        unknown = [column for column in drop if column not in frame.columns]
+        if unknown:
+            raise Error("no such column", f"has no column {unknown[0]!r} to drop", "nodes", "drop=[…]")
         if id not in frame.columns:
             raise Error("no column of ids", f"has no column {id!r}; there are {', '.join(map(str, frame.columns))}", "nodes",
                         "id='…'")
@@ -225,14 +256,20 @@ class Graph:
             pandas.DataFrame({"source": ends[0], "target": ends[1]}).to_csv(paths["edges"], index=False)
             others = [column for column in frame.columns
                       if column not in {id, label, split if by_column else None, *drop}]
-            settings = {"missing": missing, "categorical": categorical, "name": name, "header": "yes", "id-column": "id",
-                        "labels": "none", "features": "none", "directed": "true" if directed else "false"}
+            settings = {"name": name, "header": "yes", "labels": "none", "features": "none",
+                        "directed": "true" if directed else "false"}
+            if others or label is not None or by_column:
+                settings |= {"missing": missing, "categorical": categorical, "id-column": "id"}
             if others:
                 frame[[id, *others]].rename(columns={id: "id"}).to_csv(paths["features"], index=False)
                 settings["features"] = paths["features"]
+            classes: list = []
             if label is not None:
-                known = frame[[id, label]].dropna()
-                known.rename(columns={id: "id", label: "label"}).to_csv(paths["labels"], index=False)
+                numbers, classes = _labels(frame[label].to_numpy(dtype=object, na_value=None)
+                                           if frame[label].dtype.kind not in "biuf" else frame[label])
+                known = numbers >= 0
+                pandas.DataFrame({"id": frame[id][known], "label": [f"c{number}" for number in numbers[known]]}).to_csv(
+                    paths["labels"], index=False)
                 settings |= {"labels": paths["labels"], "label-column": "label"}
             if by_column:
                 frame[[id, split]].dropna().rename(columns={id: "id", split: "split"}).to_csv(paths["split"], index=False)
@@ -241,19 +278,23 @@ class Graph:
                 settings["split"] = str(split)
             log = print if verbose else None
             store = os.path.join(folder, "store")
-            core = _core.Graph.import_files(paths["edges"], store, list(settings.items()), log)
-            return cls._reordered(core, [str(value) for value in frame[id]])
+            try:
+                core = _core.Graph.import_files(paths["edges"], store, list(settings.items()), log)
+            except Error as problem:
+                raise _in_frames(problem, folder) from None
+            return cls._reordered(core, [str(value) for value in frame[id]], classes)
 
     @classmethod
-    def _reordered(cls, core: _core.Graph, wanted: list) -> "Graph":
+    def _reordered(cls, core: _core.Graph, wanted: list, classes: list) -> "Graph":
         """The same graph in memory, its nodes in this order, those that are not in it behind."""
         arrays = cls(core)._copied()
         ids = core.node_ids or [str(v) for v in range(core.num_nodes)]
         place = {node: i for i, node in enumerate(wanted)}
         extra = [node for node in ids if node not in place]
         place |= {node: len(wanted) + i for i, node in enumerate(extra)}
-        position = np.array([place[node] for node in ids], dtype=np.int64)  # of the store's nodes in the new order
-        order = np.argsort(position)
+        order = np.argsort([place[node] for node in ids])  # nodes without edges, features and label are not in the store
+        position = np.argsort(order)  # of the store's nodes in the new order
+        assert arrays["feature_offsets"] is None
         degrees = np.diff(arrays["offsets"].astype(np.int64))
         arrays["from"] = position[np.repeat(np.arange(core.num_nodes), degrees)]
         arrays["to"] = position[arrays["targets"]]
@@ -261,16 +302,24 @@ class Graph:
         for part in ("features", "labels", "split"):
             if arrays[part] is not None:
                 arrays[part] = np.ascontiguousarray(arrays[part][order])
+        if arrays["labels"] is not None:  # classes were written as c0, c1, …, in the order of `classes`
+            number = np.array([int(name[1:]) for name in core.class_names] + [-1], dtype=np.int32)
+            arrays["labels"] = number[arrays["labels"]]
+            arrays["class_names"] = [str(value) for value in classes]
         names = [*wanted, *extra]
         present = set(ids)
-        return cls(_core.Graph.from_arrays(arrays, 0, None), [node for node in names if node in present])
+        made = cls(_core.Graph.from_arrays(arrays, 0, None), [node for node in names if node in present])
+        made._classes = np.array(classes) if classes else None
+        return made
 
     def with_split(self, *, train: Any = None, validation: Any = None, test: Any = None, split: Any = None) -> "Graph":
         """The same graph with other training, validation and test nodes; its arrays are shared."""
         arrays = self._copied(copy=False)
         arrays |= {"train": _part(train, "train", self.num_nodes), "test": _part(test, "test", self.num_nodes),
                    "validation": _part(validation, "validation", self.num_nodes), "split": _contiguous(split, "split")}
-        return Graph(_core.Graph.from_arrays(arrays, 0, None), self.index)
+        made = Graph(_core.Graph.from_arrays(arrays, 0, None), self.index)
+        made._classes = self._classes
+        return made
 
     def _copied(self, copy: bool = True) -> dict:
         """Arrays of this graph; copies do not depend on its files."""
@@ -292,6 +341,12 @@ class Graph:
         order = list(graph.nodes)
         place = {node: i for i, node in enumerate(order)}
         ends = np.array([[place[u], place[v]] for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+        if weight is not None and not any(weight in d for _, _, d in graph.edges(data=True)):
+            raise Error("no weights", f"no edge has the attribute {weight!r}", "weight=")
+        absent = [name for name in features if any(name not in graph.nodes[v] for v in order)]
+        if isinstance(features, str) or absent:
+            raise Error("no features", f"not every node has the attribute {features if isinstance(features, str) else absent[0]!r}",
+                        "features=", "features=['age', …]")
         weights = None if weight is None else np.array([d.get(weight, 1) for _, _, d in graph.edges(data=True)], np.float32)
         X = None
         if features:
@@ -350,7 +405,10 @@ class Graph:
 
     def save(self, store: "str | os.PathLike[str]", replace: bool = False) -> None:
         """Write a store, to be read by :meth:`open` and the command line."""
-        self._core.save(os.fspath(store), replace)
+        try:
+            self._core.save(os.fspath(store), replace)
+        except Error as problem:
+            raise Error(problem.problem, problem.problem, problem.where, problem.hint.replace("force=", "replace=True")) from None
 
     # -- looking at it --------------------------------------------------------------------------------------------
 
@@ -386,8 +444,7 @@ class Graph:
     @property
     def classes(self) -> np.ndarray:
         """Class names, or numbers."""
-        names = self._core.class_names
-        return np.array(names) if names else np.arange(self.num_classes)
+        return self._classes if self._classes is not None else as_classes(self._core)
 
     @property
     def features(self) -> Any:
@@ -402,7 +459,10 @@ class Graph:
 
     def nodes_of(self, part: str) -> np.ndarray:
         """The node numbers of "train", "validation" or "test"."""
-        role = {"train": 0, "validation": 1, "test": 2}[part]
+        roles = {"train": 0, "validation": 1, "test": 2}
+        if part not in roles:
+            raise Error("no such part", f"is none of {', '.join(roles)}", f"part={part!r}")
+        role = roles[part]
         return np.flatnonzero(self.split == role) if self.split is not None else np.array([], dtype=np.int64)
 
     def _rows(self) -> list:
@@ -412,6 +472,9 @@ class Graph:
                 ("classes", f"{self.num_classes:,}{', several a node' if self.multi_label else ''}"),
                 ("split", f"{train:,} training, {validation:,} validation, {test:,} test")]
 
+    def __reduce__(self) -> Any:
+        return _from_copies, (self._copied(), self.index, self._classes)
+
     def __repr__(self) -> str:
         return f"Graph({self.name!r}, " + ", ".join(f"{key}: {value}" for key, value in self._rows()) + ")"
 
@@ -420,6 +483,30 @@ class Graph:
         rows = "".join(f"<tr><td>{key}</td><td style='text-align:right'>{html.escape(value)}</td></tr>"
                        for key, value in self._rows())
         return f"<table><caption>{html.escape(self.name)}</caption>{rows}</table>"
+
+
+def _from_copies(arrays: dict, index: Any, classes: Optional[np.ndarray]) -> Graph:
+    made = Graph(_core.Graph.from_arrays(arrays, 0, None), index)
+    made._classes = classes
+    return made
+
+
+def _in_frames(problem: Error, folder: str) -> Error:
+    """What the import says of its files, said of the frames that they were written from."""
+    def say(text: str) -> str:
+        for part, frame in (("edges", "edges"), ("features", "nodes"), ("labels", "nodes"), ("split", "nodes")):
+            text = text.replace(os.path.join(folder, part + ".csv"), frame)
+        return text.replace("drop_columns=", "drop=").replace("split_file=", "split=")
+    return Error(say(problem.problem), say(problem.problem), say(problem.where), say(problem.hint))
+
+
+def as_classes(core: "_core.Graph | _core.Model") -> np.ndarray:
+    """Class names; numbers if that is what they are."""
+    names = core.class_names
+    if not names:
+        return np.arange(core.num_classes)
+    numbers = all(name.isascii() and name.isdigit() and str(int(name)) == name for name in names)
+    return np.array([int(name) for name in names]) if numbers else np.array(names)
 
 
 def as_settings(options: dict) -> list:

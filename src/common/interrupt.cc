@@ -1,5 +1,6 @@
 #include "common/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 
@@ -9,8 +10,9 @@
 namespace cgcn {
 namespace {
 
-enum : std::sig_atomic_t { kNothing, kHungUp, kStopped };
-volatile std::sig_atomic_t requested = kNothing;
+enum Request : int { kNothing, kHungUp, kStopped };
+std::atomic<int> requested = kNothing;  // a signal handler writes it, all threads read it
+static_assert(std::atomic<int>::is_always_lock_free);
 
 // A terminal that closes may send SIGHUP more than once, and a SIGTERM behind it: only who asks twice to stop ends the
 // process at once.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <stdexcept>
 
 #include "common/threads.h"
 #include "graph/graph_builder.h"
@@ -158,6 +159,7 @@ BuildOptions build_options(const GraphArrays& arrays) {
 CsrGraph make_graph_of_rows(const GraphArrays& arrays, NodeId nodes) {
   require_shape(arrays.offsets, "offsets", uint64_t{nodes} + 1);
   const uint64_t entries = arrays.targets.rows;
+  require_shape(arrays.targets, "targets", entries);
   const auto offsets = take_integers<EdgeOffset>(arrays.offsets, "offsets", entries + 1);
   if (offsets[0] != 0 || offsets[nodes] != entries || !std::is_sorted(offsets.begin(), offsets.end()))
     throw Error(fmt::format("begins with 0, rises, and ends with the number of targets, {}: it does not", entries),
@@ -175,6 +177,7 @@ CsrGraph make_graph_of_rows(const GraphArrays& arrays, NodeId nodes) {
 }
 
 CsrGraph make_graph_of_edges(const GraphArrays& arrays, NodeId nodes) {
+  require_shape(arrays.from, "from", arrays.from.rows);
   require_shape(arrays.to, "to", arrays.from.rows);
   const auto from = take_integers<NodeId>(arrays.from, "from", nodes),
              to = take_integers<NodeId>(arrays.to, "to", nodes);
@@ -189,7 +192,11 @@ CsrGraph make_graph_of_edges(const GraphArrays& arrays, NodeId nodes) {
         : from_(from), to_(to), weights_(weights) {}
     bool weighted() const override { return !weights_.empty(); }
     void visit(const std::function<void(const EdgeRun&)>& use) const override {
-      use({from_.data(), to_.data(), weighted() ? weights_.data() : nullptr, from_.size()});
+      constexpr size_t kRun = size_t{1} << 20;
+      for (size_t begin = 0; begin < from_.size(); begin += kRun) {
+        const size_t size = std::min(kRun, from_.size() - begin);
+        use({from_.data() + begin, to_.data() + begin, weighted() ? weights_.data() + begin : nullptr, size});
+      }
     }
 
    private:
@@ -200,6 +207,9 @@ CsrGraph make_graph_of_edges(const GraphArrays& arrays, NodeId nodes) {
 }
 
 FeatureMatrix make_features(const GraphArrays& arrays, NodeId nodes) {
+  if (arrays.feature_width >= UINT32_MAX || arrays.features.columns >= UINT32_MAX)
+    throw Error("has more columns than a feature matrix can have", "features");
+  if (!arrays.feature_offsets.empty() && arrays.feature_width == 0) throw Error("has no columns", "features");
   if (!arrays.features.empty()) {
     require_shape(arrays.features, "features", nodes, true);
     const auto columns = static_cast<uint32_t>(arrays.features.columns);
@@ -217,6 +227,7 @@ FeatureMatrix make_features(const GraphArrays& arrays, NodeId nodes) {
   if (arrays.feature_offsets.empty()) return FeatureMatrix::identity(nodes);
   require_shape(arrays.feature_offsets, "features", uint64_t{nodes} + 1);
   const uint64_t entries = arrays.feature_columns.rows;
+  require_shape(arrays.feature_columns, "features", entries);
   require_shape(arrays.feature_values, "features", entries);
   const auto offsets = take_integers<EdgeOffset>(arrays.feature_offsets, "features", entries + 1);
   if (offsets[0] != 0 || offsets[nodes] != entries || !std::is_sorted(offsets.begin(), offsets.end()))
@@ -275,6 +286,14 @@ Dataset make_dataset(const GraphArrays& arrays) {
     data.labels = read_labels(as_array(arrays.labels, "labels"), nodes);
   }
   if (std::vector<uint8_t> split = make_split(arrays, nodes); !split.empty()) data.split = std::move(split);
+  if (!arrays.split_shares.empty()) {
+    if (!data.labels.present()) throw Error("is drawn from the labelled nodes, and there are no labels", "split");
+    try {
+      data.split = random_split(data.labels, nodes, parse_split_shares(arrays.split_shares), arrays.split_seed);
+    } catch (const std::invalid_argument& problem) {
+      throw Error(problem.what(), "split");
+    }
+  }
   if (!arrays.class_names.empty() && arrays.class_names.size() < data.labels.num_classes())
     throw Error(
         fmt::format("there are {} of them, and {} classes", arrays.class_names.size(), data.labels.num_classes()),

@@ -24,6 +24,8 @@ uint64_t run_bytes(const cgcn::RunOptions& options, const cgcn::Dataset& data) {
 
 Training train(const Graph& graph, const Options& options, const Session& session) {
   return call(session, [&] {
+    if (session.resume && session.run.empty())
+      throw cgcn::Error("needs the folder of the run", "--resume", "--run DIR");
     const cgcn::RunOptions& run_options = options.parts().values;
     const Graph::Parts& parts = graph.parts();
     std::shared_ptr<cgcn::MemoryFolder> folder;

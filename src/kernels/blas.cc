@@ -123,6 +123,7 @@ void load_blas() {
   const auto concurrent = static_cast<size_t>(thread_count());
   const bool limited = address_space_is_limited();
   if (limited) require_address_space(kLibraryBytes + (concurrent + 1) * kBufferBytes);
+  void* const loaded = ::dlopen(CGCN_OPENBLAS, RTLD_NOW | RTLD_NOLOAD);  // by the program that this library is in
   void* library = open_library();
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
@@ -142,7 +143,7 @@ void load_blas() {
         "the OpenBLAS that was found is its serial build, which gives wrong results when several threads use it", {},
         std::string(kInstall) + ", or --threads 1");
   blas.set_threads(1);
-  correct_core();
+  if (loaded == nullptr) correct_core();  // else others may be multiplying
   if (limited) reserve_buffers(concurrent);
 }
 

@@ -24,7 +24,6 @@ static_assert(sizeof(real_t) == sizeof(float));
 // It dies with its parent, leaves no core, and lets the parent decide what Ctrl-C means.
 void settle() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() == 1) ::_exit(1);  // the parent is gone already
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -64,11 +63,16 @@ int main() {
   auto* const file = static_cast<std::byte*>(mapped);
   MetisJob& job = *reinterpret_cast<MetisJob*>(file);
   if (job.magic != cgcn::kMetisJobMagic || job.bytes != static_cast<uint64_t>(status.st_size)) return 2;
+  if (::getppid() != job.parent) return 1;  // it died before settle() could ask to be told
   const auto* const pieces = reinterpret_cast<const MetisJobPiece*>(file + job.table);
   const auto begun = std::chrono::steady_clock::now();
   int32_t code = METIS_OK;
   for (uint64_t i; code == METIS_OK && (i = job.next.fetch_add(1)) < job.pieces;) code = partition(file, pieces[i]);
-  if (code != METIS_OK || job.return_code == 0) job.return_code = code;
+  int32_t none = 0;
+  if (code != METIS_OK)
+    __atomic_store_n(&job.return_code, code, __ATOMIC_RELEASE);
+  else
+    __atomic_compare_exchange_n(&job.return_code, &none, code, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   job.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   __atomic_fetch_add(&job.ended, 1, __ATOMIC_RELEASE);
   ::_exit(code == METIS_OK ? 0 : 1);

@@ -34,7 +34,7 @@ constexpr int32_t kMetisOk = 1, kMetisNoMemory = -3;  // as metis.h has them; th
 // The job that METIS's process gets: a file in memory, which this process does not map.
 class JobFile {
  public:
-  JobFile() : file_(::memfd_create("clustergcn-metis", MFD_CLOEXEC)) {
+  JobFile() : file_(above_standard_streams(::memfd_create("clustergcn-metis", MFD_CLOEXEC))) {
     if (!file_.is_open()) throw Error(fmt::format("cannot make a file in memory: {}", std::strerror(errno)));
     extend(sizeof(MetisJob));
   }
@@ -63,6 +63,7 @@ class JobFile {
     job.pieces = pieces_.size();
     job.table = extend(pieces_.size() * sizeof(MetisJobPiece));
     job.bytes = end_;
+    job.parent = ::getpid();
     write(&job, sizeof job, 0);
     write(pieces_.data(), pieces_.size() * sizeof(MetisJobPiece), job.table);
   }
@@ -91,6 +92,13 @@ class JobFile {
  private:
   static constexpr uint64_t kAlignment = 64, kChunk = uint64_t{16} << 20, kPage = 4096;
 
+  // The process gets its standard streams first, and the job under the number 3.
+  static int above_standard_streams(int fd) {
+    if (fd < 0 || fd > kMetisJobFile) return fd;
+    const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, kMetisJobFile + 1);
+    ::close(fd);
+    return above;
+  }
   [[noreturn]] static void fail() {
     throw Error(fmt::format("cannot write METIS's graph into memory: {}", std::strerror(errno)), {},
                 errno == EFBIG ? "ulimit -f unlimited: a file in memory counts as a file" : "");
@@ -134,19 +142,21 @@ class JobFile {
 // clustergcn-metis lies beside the program or library that this code is in, or where it is installed.
 fs::path find_program() {
   constexpr const char* kName = "clustergcn-metis";
-  Dl_info info{};
   std::error_code problem;
-  fs::path own;
-  if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 && info.dli_fname != nullptr)
-    own = fs::canonical(info.dli_fname, problem);
+  std::vector<fs::path> files{fs::read_symlink("/proc/self/exe", problem)};
+  Dl_info info{};  // names a library by its path, and the program itself as it was typed
+  if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 && info.dli_fname != nullptr &&
+      std::strchr(info.dli_fname, '/') != nullptr)
+    files.insert(files.begin(), fs::canonical(info.dli_fname, problem));
   std::vector<fs::path> folders;
-  for (const fs::path& file : {own, fs::read_symlink("/proc/self/exe", problem)})
+  for (const fs::path& file : files)
     if (file.is_absolute())
-      for (const char* way : {".", "..", "../..", "../libexec/clustergcn", "../../libexec/clustergcn"})
+      for (const char* way :
+           {".", "..", "../..", "../libexec/clustergcn", "../../libexec/clustergcn", "../../../../libexec/clustergcn"})
         folders.push_back(file.parent_path() / way);
   for (const fs::path& folder : folders)
     if (::access((folder / kName).c_str(), X_OK) == 0) return folder / kName;
-  throw Error(fmt::format("the program {} is not there", kName), own.parent_path().string(),
+  throw Error(fmt::format("the program {} is missing", kName), files.front().parent_path().string(),
               "install clustergcn again, or --partitioner random");
 }
 
@@ -284,7 +294,7 @@ MetisRun run_metis(MetisGraph graph, uint32_t parts, const PartitionOptions& opt
                .peak_rss = static_cast<uint64_t>(usage.ru_maxrss) * 1024,
                .seconds = outcome.seconds,
                .beside_seconds = beside_seconds};
-  check_outcome(status, outcome.return_code, run.peak_rss);
+  check_outcome(status, outcome.ended == 1 ? outcome.return_code : 0, run.peak_rss);
   job.read(run.clusters.data(), nodes * sizeof(uint32_t), place);
   for (const uint32_t cluster : run.clusters) check_cluster(cluster, parts);
   return run;
@@ -313,6 +323,7 @@ MetisRun run_metis_pieces(std::span<const size_t> starts, std::span<const uint32
     run.peak_rss = std::max(run.peak_rss, static_cast<uint64_t>(usage.ru_maxrss) * 1024);
     check_outcome(status, job.outcome().return_code, run.peak_rss);
   }
+  if (job.outcome().ended != static_cast<int32_t>(processes.size())) check_outcome(0, 0, run.peak_rss);
   for (size_t i = 0; i < count; ++i) {
     job.read(run.clusters.data() + starts[i], (starts[i + 1] - starts[i]) * sizeof(uint32_t), places[i]);
     for (size_t v = starts[i]; v < starts[i + 1]; ++v) check_cluster(run.clusters[v], parts[i]);

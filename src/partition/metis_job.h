@@ -27,6 +27,7 @@ struct MetisJob {
   double seconds = 0;              // METIS's own, of the process that ended last
   int32_t return_code = 0;         // METIS's: the first failure, or the last success; 0: it never returned
   int32_t ended = 0;               // processes that came to their end
+  int64_t parent = 0;              // the process that started them
 };
 
 }  // namespace cgcn

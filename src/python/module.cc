@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include "clustergcn/clustergcn.h"
 #include "download/download_store.h"
@@ -15,6 +16,44 @@ namespace py = pybind11;
 using namespace clustergcn;
 
 namespace {
+
+// Threads that are at work when the interpreter ends must not touch it any more: they wait for the end of the process.
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+void stay_away_from_an_ending_interpreter() {
+  while (interpreter_ends()) ::pause();
+}
+class Locked {
+ public:
+  Locked() {
+    stay_away_from_an_ending_interpreter();
+    state_ = PyGILState_Ensure();
+  }
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+class Unlocked {
+ public:
+  ~Unlocked() {
+    stay_away_from_an_ending_interpreter();
+    PyEval_RestoreThread(state_);
+  }
+  Unlocked() = default;
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_ = PyEval_SaveThread();
+};
 
 // A Python object that C++ keeps: it is let go with the interpreter's lock held, on whichever thread.
 std::shared_ptr<const void> keep(py::object object) {
@@ -80,6 +119,7 @@ GraphArrays to_arrays(const py::dict& given) {
   arrays.feature_width = given["feature_width"].cast<uint64_t>();
   arrays.class_names = given["class_names"].cast<std::vector<std::string>>();
   arrays.feature_names = given["feature_names"].cast<std::vector<std::string>>();
+  if (given.contains("split_shares")) arrays.split_shares = given["split_shares"].cast<std::string>();
   for (const auto& [name, array] : {std::pair{"offsets", &arrays.offsets},
                                     {"targets", &arrays.targets},
                                     {"from", &arrays.from},
@@ -124,16 +164,16 @@ class Callbacks {
     Session session;
     session.threads = threads;
     session.log = [this](const std::string& line) {
-      const py::gil_scoped_acquire lock;
+      const Locked lock;
       if (!log_.is_none()) guard([&] { log_(line); });
     };
     session.wants_stop = [this] {
-      const py::gil_scoped_acquire lock;
+      const Locked lock;
       if (PyErr_CheckSignals() != 0) guard([] { throw py::error_already_set(); });  // on other threads: never
       return failed_;
     };
     session.on_epoch = [this](const Epoch& epoch) {
-      const py::gil_scoped_acquire lock;
+      const Locked lock;
       bool go_on = true;
       if (!on_epoch_.is_none()) guard([&] { go_on = !on_epoch_(to_dict(epoch)).is(py::bool_(false)); });
       return go_on && !failed_;
@@ -165,12 +205,12 @@ template <class Work>
 auto run(Callbacks& callbacks, Work&& work) {
   try {
     auto result = [&] {
-      const py::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       return work();
     }();
     callbacks.rethrow();
     return result;
-  } catch (const Stopped&) {
+  } catch (...) {
     callbacks.rethrow();
     throw;
   }

@@ -53,7 +53,8 @@ void warn_of_other_fills(const SavedModel& saved, const Dataset& data) {
 // Which column of the graph each of the model's inputs is, by name; empty: all in their order.
 std::vector<uint32_t> match_columns(const SavedModel& saved, const Dataset& data) {
   const std::vector<std::string>&trained = saved.trained_on.feature_names, &found = data.feature_names;
-  if (data.content_hash == saved.trained_on.content_hash || (trained.empty() && found.empty())) return {};
+  const bool same_content = data.content_hash == saved.trained_on.content_hash;  // whatever the columns are called
+  if ((same_content && trained == found) || (trained.empty() && found.empty())) return {};
   if (trained.empty() || found.empty()) {
     log::warn("feature columns are matched by position: {} have no names",
               trained.empty() ? "those of the model" : "those of " + data.path.string());

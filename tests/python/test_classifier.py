@@ -22,6 +22,8 @@ def test_it_learns_and_scores(graph, settings):
     assert np.allclose(probabilities.sum(1), 1, atol=1e-5)
     assert model.predict(graph).tolist() == model.classes_[probabilities.argmax(1)].tolist()
     assert np.array_equal(model.predict_proba(graph, nodes=[7, 3]), probabilities[[7, 3]])
+    assert model.predict_proba(graph, nodes=[]).shape == (0, 3) and model.embed(graph, nodes=[]).shape == (0, 16)
+    assert model.predict(graph, nodes=np.zeros(300, bool)).shape == (0,)
     assert model.embed(graph).shape == (300, 16) and model.embed(graph, layer=2).shape == (300, 3)
     assert len(model.history_["loss"]) == 30 and model.history_["loss"][-1] < model.history_["loss"][0]
     assert model.n_features_in_ == 6 and model.n_iter_ == 30
@@ -34,6 +36,48 @@ def test_fit_with_features_and_an_adjacency(small, settings):
     model.fit(X, names, adjacency=adjacency, train=split == 0, validation=split == 1)
     assert set(model.predict(X, adjacency=adjacency)) <= {"red", "green", "blue"}
     assert 0 <= model.score(X, names, adjacency=adjacency) <= 1
+
+
+def test_classes_come_back_as_they_were_given(small, settings):
+    adjacency, X, y, split = small
+    graph = cg.Graph.from_scipy(adjacency, X, y + 1, split=split)
+    model = cg.ClusterGCNClassifier(**{**settings, "epochs": 30}).fit(graph)
+    assert model.classes_.tolist() == [1, 2, 3] and np.mean(model.predict(graph) == y + 1) > 0.8
+    assert pickle.loads(pickle.dumps(model)).classes_.tolist() == [1, 2, 3]
+
+
+def test_another_graph_is_scored_by_the_names_of_its_classes(small, settings):
+    adjacency, X, y, split = small
+    names = np.array(["a", "b", "c"])[y]
+    model = cg.ClusterGCNClassifier(**{**settings, "epochs": 30}).fit(cg.Graph.from_scipy(adjacency, X, names, split=split))
+    some = np.where(y == 0, None, names)
+    assert model.score(cg.Graph.from_scipy(adjacency, X, some, split=split)) > 0.8
+
+
+def test_what_is_not_used_is_refused(graph, small, settings):
+    adjacency, X, y, split = small
+    model = cg.ClusterGCNClassifier(**settings)
+    with pytest.raises(cg.Error, match="train=.*not used"):
+        model.fit(graph, train=[1, 2])
+    with pytest.raises(cg.Error, match="y="):
+        model.fit(np.arange(50), 1 - y[:50], graph=graph)
+    with pytest.raises(cg.Error, match="bool"):
+        model.fit(graph).predict(graph, nodes=(split == 2).astype(int))
+    for wrong in ([-1], [1.5], "test", np.zeros(299, bool), [300]):
+        with pytest.raises(cg.Error, match="nodes"):
+            model.predict(graph, nodes=wrong)
+    with pytest.raises(cg.Error, match="threads="):
+        cg.ClusterGCNClassifier(threads=-1).fit(graph)
+
+
+def test_a_thread_that_trains_at_the_end_of_the_program():
+    import subprocess
+    import sys
+    code = ("import threading, time, clustergcn as cg; g = cg.Graph.generate(nodes=500, seed=1); "
+            "m = cg.ClusterGCNClassifier(layers=2, hidden=8, epochs=10**6, verbose=0); "
+            "threading.Thread(target=m.fit, args=(g,), daemon=True).start(); time.sleep(1)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_several_classes_a_node(small, settings):
@@ -118,6 +162,11 @@ def test_checks_of_scikit_learn(check):
     getattr(checks, check)("ClusterGCNClassifier", cg.ClusterGCNClassifier())
 
 
+def test_graphs_pickle(graph):
+    again = pickle.loads(pickle.dumps(graph))
+    assert again.hash == graph.hash
+
+
 @pytest.mark.parametrize("keep", [lambda m, _: pickle.loads(pickle.dumps(m)), lambda m, _: copy.deepcopy(m)])
 def test_pickles_are_the_same_model(graph, settings, keep, tmp_path):
     model = cg.ClusterGCNClassifier(**settings).fit(graph)
@@ -163,10 +212,12 @@ def test_a_forked_process_goes_on(graph, settings):
         again = cg.ClusterGCNClassifier(**settings).fit(graph)
         queue.put(np.array_equal(model.predict_proba(graph), wanted) and
                   np.array_equal(again.predict_proba(graph), wanted))
+        model.__dict__.clear()  # what the parent has is not this process's to remove
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()
     assert queue.get(timeout=60)
     process.join(60)
+    assert np.array_equal(model.predict_proba(graph), wanted)
 
 
 def test_columns_are_matched_by_name(small, settings):

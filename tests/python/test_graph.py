@@ -61,10 +61,21 @@ def test_classes_by_name_and_numbers_with_gaps(small):
     named = cg.Graph.from_scipy(adjacency, X, np.array(["red", "green", "blue"])[y], split=split)
     assert named.classes.tolist() == ["blue", "green", "red"] and named.num_classes == 3
     gaps = cg.Graph.from_scipy(adjacency, X, np.array([10, 200, 3000])[y], split=split)
-    assert gaps.num_classes == 3 and gaps.classes.tolist() == ["10", "200", "3000"]
+    assert gaps.num_classes == 3 and gaps.classes.tolist() == [10, 200, 3000]
+    far = y.astype(np.int64)
+    far[7] = -2**40
+    assert cg.Graph.from_scipy(adjacency, X, far, split=split).labels[7] == -1
     some = y.astype(float)
     some[5] = np.nan
     assert cg.Graph.from_scipy(adjacency, X, some, split=split).labels[5] == -1
+
+
+def test_byte_order_and_alignment_do_not_matter(small):
+    adjacency, X, y, split = small
+    wanted = cg.Graph.from_scipy(adjacency, X, y, split=split).hash
+    assert cg.Graph.from_scipy(adjacency, X.astype(">f4"), y.astype(">i8"), split=split).hash == wanted
+    odd = np.frombuffer(b"x" + X.tobytes(), dtype=np.uint8)[1:].view(np.float32).reshape(X.shape)
+    assert not odd.flags.aligned and cg.Graph.from_scipy(adjacency, odd, y, split=split).hash == wanted
 
 
 def test_sparse_features_and_none(small):
@@ -92,6 +103,41 @@ def test_pandas_keeps_the_order_of_its_rows(tmp_path):
         cg.Graph.from_pandas(edges, nodes, id="person", label="group", split="60/20/20", missing="mean", verbose=0)
     with pytest.raises(cg.Error, match="persn"):
         cg.Graph.from_pandas(edges, nodes, id="persn", label="group")
+
+
+def test_pandas_nodes_that_no_table_tells_anything_of():
+    edges = pandas.DataFrame({"a": ["p", "q"], "b": ["q", "r"]})
+    nodes = pandas.DataFrame({"id": ["r", "alone", "p", "q"]})
+    graph = cg.Graph.from_pandas(edges, nodes, label=None, verbose=0)
+    assert graph.index == ["r", "p", "q"] and graph.num_edges == 2
+    assert sorted(np.diff(graph.indptr.astype(int))) == [1, 1, 2] and np.diff(graph.indptr.astype(int))[2] == 2
+
+
+def test_pandas_labels_stay_what_they_are():
+    random = np.random.default_rng(3)
+    ids = np.arange(50)
+    edges = pandas.DataFrame({"a": random.choice(ids, 200), "b": random.choice(ids, 200)})
+    for label in (np.array([10115, 20095, 80331])[ids % 3], np.array(["01", "1", "2"])[ids % 3]):
+        nodes = pandas.DataFrame({"id": ids, "x": random.normal(size=50), "label": label})
+        graph = cg.Graph.from_pandas(edges, nodes, split="60/20/20", verbose=0)
+        assert graph.num_classes == 3 and graph.classes[graph.labels].tolist() == label.tolist()
+    with pytest.raises(cg.Error, match="no column 'typo'"):
+        cg.Graph.from_pandas(edges, nodes, drop=["typo"])
+    nodes.loc[4, "x"] = np.nan
+    with pytest.raises(cg.Error) as caught:
+        cg.Graph.from_pandas(edges, nodes, split="60/20/20", verbose=0)
+    assert "/dev/shm" not in str(caught.value) and "nodes" in str(caught.value)
+
+
+def test_stored_zeros_are_no_edges_and_shares_draw_a_split(small):
+    adjacency, X, y, _ = small
+    zeros = adjacency.copy()
+    zeros.data[:500] = 0
+    assert cg.Graph.from_scipy(zeros, X, y).num_edges < cg.Graph.from_scipy(adjacency, X, y).num_edges
+    graph = cg.Graph.from_scipy(adjacency, X, y, split="60/20/20")
+    assert [len(graph.nodes_of(part)) for part in ("train", "validation", "test")] == [180, 60, 60]
+    with pytest.raises(cg.Error, match="split"):
+        cg.Graph.from_scipy(adjacency, X, y, split="60/20")
 
 
 def test_networkx():
@@ -128,6 +174,8 @@ def test_what_looks_like_pyg_and_dgl():
     (dict(X=np.zeros((299, 6), np.float32)), "299"),
     (dict(y=np.linspace(0, 1, 300)), "no classes"),
     (dict(y=np.zeros(299, int)), "299"),
+    (dict(y=np.where(np.arange(300) == 9, np.inf, 0.0)), "entry 9 is infinite"),
+    (dict(X=scipy.sparse.csr_matrix((300, 2**32 + 8), dtype=np.float32)), "more columns"),
     (dict(X=np.array([["a"] * 6] * 300)), "numbers"),
 ])
 def test_bad_arrays_are_refused_by_name(small, change, message):
