@@ -139,6 +139,7 @@ class Graph:
     def __init__(self, core: _core.Graph, index: Any = None) -> None:
         self._core = core
         self._classes: Optional[np.ndarray] = None  # as the caller gave them; None: as the engine has them
+        self._tables: Any = None  # the folder that from_pandas imported from
         #: The node ids of the source; None: nodes are numbered from 0.
         self.index = index
 
@@ -219,8 +220,8 @@ class Graph:
     @classmethod
     def from_pandas(cls, edges: Any, nodes: Any, *, id: str = "id", label: Optional[str] = "label",
                     split: Any = None, source: Any = 0, target: Any = 1, missing: str = "refuse",
-                    categorical: str = "refuse", drop: Sequence[str] = (), directed: bool = False,
-                    name: str = "graph", verbose: int = 1) -> "Graph":
+                    categorical: str = "refuse", drop: Sequence[str] = (), like: Optional["Graph"] = None,
+                    directed: bool = False, name: str = "graph", verbose: int = 1) -> "Graph":
         """A graph from two frames: edges (two columns) and nodes (an id, a label, features).
 
         Parameters
@@ -228,7 +229,7 @@ class Graph:
         edges : DataFrame
             `source` and `target` name or count its two columns of node ids.
         nodes : DataFrame
-            One row a node. `id` names its column of ids (or the index, where there is no such column).
+            One row per node. `id` names its column of ids (or the index, if there is no such column).
         label : str or None
             The column of classes.
         split : str, optional
@@ -236,6 +237,8 @@ class Graph:
         missing, categorical : str
             How to treat missing numbers ("mean", "zero", "indicator", "refuse") and texts ("one-hot", "refuse"):
             as ``clustergcn import`` does it, fitted on training nodes.
+        like : Graph, optional
+            A graph from earlier tables: the same categories, filled values and classes are used.
         """
         frame = nodes.rename_axis(id).reset_index() if id not in nodes.columns and nodes.index.name in (id, None) and \
             not nodes.index.equals(nodes.reset_index(drop=True).index) else nodes
@@ -250,39 +253,62 @@ class Graph:
                         "nodes", "label='…', or label=None")
         by_column = isinstance(split, str) and split in frame.columns
         ends = [edges[column] if isinstance(column, str) else edges.iloc[:, column] for column in (source, target)]
-        with tempfile.TemporaryDirectory(prefix="clustergcn-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-            paths = {part: os.path.join(folder, part + ".csv") for part in ("edges", "features", "labels", "split")}
-            import pandas
-            pandas.DataFrame({"source": ends[0], "target": ends[1]}).to_csv(paths["edges"], index=False)
-            others = [column for column in frame.columns
-                      if column not in {id, label, split if by_column else None, *drop}]
-            settings = {"name": name, "header": "yes", "labels": "none", "features": "none",
-                        "directed": "true" if directed else "false"}
-            if others or label is not None or by_column:
-                settings |= {"missing": missing, "categorical": categorical, "id-column": "id"}
-            if others:
-                frame[[id, *others]].rename(columns={id: "id"}).to_csv(paths["features"], index=False)
-                settings["features"] = paths["features"]
-            classes: list = []
-            if label is not None:
-                numbers, classes = _labels(frame[label].to_numpy(dtype=object, na_value=None)
-                                           if frame[label].dtype.kind not in "biuf" else frame[label])
-                known = numbers >= 0
-                pandas.DataFrame({"id": frame[id][known], "label": [f"c{number}" for number in numbers[known]]}).to_csv(
-                    paths["labels"], index=False)
-                settings |= {"labels": paths["labels"], "label-column": "label"}
-            if by_column:
-                frame[[id, split]].dropna().rename(columns={id: "id", split: "split"}).to_csv(paths["split"], index=False)
-                settings["split-file"] = paths["split"]
-            elif split is not None:
-                settings["split"] = str(split)
-            log = print if verbose else None
-            store = os.path.join(folder, "store")
-            try:
-                core = _core.Graph.import_files(paths["edges"], store, list(settings.items()), log)
-            except Error as problem:
-                raise _in_frames(problem, folder) from None
-            return cls._reordered(core, [str(value) for value in frame[id]], classes)
+        if like is not None and like._tables is None:
+            raise Error("no tables", "was not made by from_pandas with feature columns", "like=")
+        import pandas
+        tables = tempfile.TemporaryDirectory(prefix="clustergcn-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        folder = tables.name
+        paths = {part: os.path.join(folder, part + ".csv") for part in ("edges", "features", "labels", "split")}
+        pandas.DataFrame({"source": ends[0], "target": ends[1]}).to_csv(paths["edges"], index=False)
+        others = [column for column in frame.columns if column not in {id, label, split if by_column else None, *drop}]
+        settings = {"name": name, "header": "yes", "labels": "none", "features": "none",
+                    "directed": "true" if directed else "false"}
+        if others or label is not None or by_column:
+            settings["id-column"] = "id"
+        if like is not None:
+            settings["like"] = os.path.join(like._tables.name, "store")
+        elif others:
+            settings |= {"missing": missing, "categorical": categorical}
+        if others:
+            frame[[id, *others]].rename(columns={id: "id"}).to_csv(paths["features"], index=False)
+            settings["features"] = paths["features"]
+        classes: list = []
+        if label is not None:
+            values = frame[label].to_numpy(dtype=object, na_value=None) if frame[label].dtype.kind not in "biuf" else frame[label]
+            numbers, classes = _labels(values)
+            if like is not None:
+                numbers, classes = like._own_numbers(numbers, classes)
+            known = numbers >= 0
+            pandas.DataFrame({"id": frame[id][known], "label": [f"c{number}" for number in numbers[known]]}).to_csv(
+                paths["labels"], index=False)
+            settings |= {"labels": paths["labels"], "label-column": "label"}
+        if by_column:
+            frame[[id, split]].dropna().rename(columns={id: "id", split: "split"}).to_csv(paths["split"], index=False)
+            settings["split-file"] = paths["split"]
+        elif split is not None:
+            settings["split"] = str(split)
+        try:
+            core = _core.Graph.import_files(paths["edges"], os.path.join(folder, "store"), list(settings.items()),
+                                            print if verbose else None)
+        except Error as problem:
+            raise _in_frames(problem, folder) from None
+        for path in paths.values():
+            if os.path.exists(path):
+                os.remove(path)
+        made = cls._reordered(core, [str(value) for value in frame[id]], classes)
+        made._tables = tables if others else None  # what like= reads; it goes with the graph
+        return made
+
+    def _own_numbers(self, numbers: np.ndarray, classes: list) -> tuple[np.ndarray, list]:
+        """Labels that number `classes`, as numbers of this graph's classes."""
+        place = {str(name): i for i, name in enumerate(self.classes)}
+        names = [str(name) for name in classes] or [str(v) for v in range(int(np.max(numbers, initial=-1)) + 1)]
+        occurring = {names[number] for number in numbers[numbers >= 0].tolist()}
+        unknown = sorted(occurring - set(place))
+        if unknown:
+            raise Error("another class", f"the class {unknown[0]!r} does not occur in the earlier graph", "nodes")
+        number = np.array([place.get(name, -1) for name in names] + [-1], dtype=np.int32)
+        return number[numbers], [] if self._classes is None else self._classes.tolist()
 
     @classmethod
     def _reordered(cls, core: _core.Graph, wanted: list, classes: list) -> "Graph":

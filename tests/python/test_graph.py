@@ -129,6 +129,27 @@ def test_pandas_labels_stay_what_they_are():
     assert "/dev/shm" not in str(caught.value) and "nodes" in str(caught.value)
 
 
+def test_pandas_a_later_table_is_encoded_like_the_first():
+    random = np.random.default_rng(4)
+
+    def tables(towns, groups):
+        nodes = pandas.DataFrame({"id": np.arange(40), "town": random.choice(towns, 40), "size": random.normal(size=40),
+                                  "label": random.choice(groups, 40)})
+        edges = pandas.DataFrame({"a": random.integers(0, 40, 100), "b": random.integers(0, 40, 100)})
+        return edges, nodes
+    first = cg.Graph.from_pandas(*tables(["A", "B", "C"], ["x", "y", "z"]), split="60/20/20", categorical="one-hot",
+                                 missing="mean", verbose=0)
+    edges, nodes = tables(["A", "B"], ["z", "y"])
+    nodes.loc[3, "size"] = np.nan
+    later = cg.Graph.from_pandas(edges, nodes, like=first, verbose=0)
+    assert later.feature_names == first.feature_names and later.classes.tolist() == ["x", "y", "z"]
+    assert later.classes[later.labels].tolist() == nodes["label"].tolist()
+    model = cg.ClusterGCNClassifier(layers=2, hidden=4, epochs=1, verbose=0).fit(first)
+    assert model.predict(later).shape == (40,)
+    with pytest.raises(cg.Error, match="'w'"):
+        cg.Graph.from_pandas(*tables(["A"], ["w"]), like=first, verbose=0)
+
+
 def test_stored_zeros_are_no_edges_and_shares_draw_a_split(small):
     adjacency, X, y, _ = small
     zeros = adjacency.copy()
