@@ -71,7 +71,7 @@ run_tsan() {
   # Kernels that spread addresses more widely than ThreadSanitizer expects make it stop; without spreading it runs.
   local fixed=()
   setarch -R true 2>/dev/null && fixed=(setarch -R)
-  ctest_wrapper="${fixed[*]}" run_ctest tsan -LE slow -L "^($(IFS='|' && echo "${modules[*]}"))$" -E '^Likeness|DeathTest|MemoryIs'
+  ctest_wrapper="${fixed[*]}" run_ctest tsan -LE slow -L "^($(IFS='|' && echo "${modules[*]}"))$" -E '^Likeness|DeathTest|MemoryIs|AHubOfAMillion|FuzzedGraphs|RealGraphs|AwkwardGraphs|AFailureBesideIt|LayoutsOfRandom'
 }
 
 run_fuzz() {
