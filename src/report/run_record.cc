@@ -160,7 +160,8 @@ json read_runs(const std::vector<fs::path>& runs) {
     if (uses[record["name"].get<std::string>()] > 1) record["name"] = record["path"];
   const std::time_t now = std::time(nullptr);
   char written[32];
-  std::strftime(written, sizeof written, "%Y-%m-%d %H:%M UTC", std::gmtime(&now));
+  std::tm parts{};
+  std::strftime(written, sizeof written, "%Y-%m-%d %H:%M UTC", ::gmtime_r(&now, &parts));
   return {{"written", written}, {"runs", list}};
 }
 
