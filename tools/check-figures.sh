@@ -82,7 +82,7 @@ if [ "$all" = --all ]; then
   benchmarks/methods/scores.py "$program" "$work/ppi" --epochs 20 --full-batch-epochs 300 -- \
     --layers 2 --hidden 256 --parts 50 --per-batch 1 --lr 0.01 --dropout 0.1 >"$work/ppi.md"
   for method in cluster full-batch sgd graphsage fastgcn vrgcn; do
-    figure <(sed -n '/^| PPI shape/,/^$/p' docs/methods.md) "^\\| $method \\| \\K[0-9.]+" 0.5 "$(grep -oP "^\\| $method \\| \\K[0-9.]+" "$work/ppi.md")"
+    figure <(sed -n '/^| PPI shape/,/^$/p' docs/methods.md) "^\\| $method \\| \\K[0-9.]+" 0.8 "$(grep -oP "^\\| $method \\| \\K[0-9.]+" "$work/ppi.md")"
   done
   (cd "$work" && "$program" reproduce diagonal --output diagonal --quiet >/dev/null)
   for row in "A'" 'Ã' 'Ã \+ I' 'Ã \+ λ·diag\(Ã\)'; do
