@@ -7,7 +7,6 @@ from_scipy and fit on the Reddit shape beside the caller's arrays; and the time 
 import argparse
 import json
 import pathlib
-import resource
 import shutil
 import statistics
 import subprocess
@@ -35,8 +34,14 @@ def import_seconds(module):
     return time.perf_counter() - begun
 
 
+def resident():
+    """Bytes of the process that are in memory: its own, and shared memory that it has mapped."""
+    fields = dict(line.split(":") for line in open("/proc/self/status"))
+    return [int(fields[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem")]
+
+
 def fit_in_memory(store):
-    """Peak memory of a process that has the arrays, makes a graph of them and trains."""
+    """Memory of a process that has the arrays, makes a graph of them and trains."""
     import numpy as np
     import scipy.sparse
     import clustergcn
@@ -47,12 +52,16 @@ def fit_in_memory(store):
     y, split = np.array(opened.labels), np.array(opened.split)
     del opened
     arrays = X.nbytes + adjacency.indices.nbytes + adjacency.indptr.nbytes + y.nbytes + split.nbytes
+    begun = resident()
     graph = clustergcn.Graph.from_scipy(adjacency, X, y, split=split)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    clustergcn.ClusterGCNClassifier(layers=4, hidden=128, parts=1500, per_batch=20, epochs=1, verbose=0).fit(graph)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"Reddit shape: the caller's arrays {arrays / 1e6:.0f} MB, process with graph {before / 1e6:.0f} MB, "
-          f"after fit {peak / 1e6:.0f} MB at most (mapped shared memory included)")
+    made = resident()
+    most = [0, 0]
+
+    def on_epoch(_):
+        most[:] = map(max, most, resident())
+    clustergcn.ClusterGCNClassifier(layers=4, hidden=128, parts=1500, per_batch=20, epochs=1, verbose=0).fit(graph, on_epoch=on_epoch)
+    print(f"Reddit shape: the caller's arrays {arrays / 1e6:.0f} MB; from_scipy adds {(made[0] - begun[0]) / 1e6:.0f} MB, "
+          f"training {(most[0] - made[0]) / 1e6:.0f} MB and {most[1] / 1e6:.0f} MB of shared memory (clusters, A.X)")
 
 
 def main():

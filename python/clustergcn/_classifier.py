@@ -10,8 +10,9 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
+from ._arrays import as_classes, as_settings, label_numbers, part_of_split
 from ._errors import Error
-from ._graph import Graph, as_classes, as_settings
+from ._graph import Graph
 
 
 class NotFittedError(Error, AttributeError):
@@ -205,8 +206,7 @@ class ClusterGCNClassifier:
         if adjacency is None:
             raise Error("no graph", "a graph is wanted", "adjacency=", "fit(graph), or fit(X, y, adjacency=matrix)")
         if train is None and y is not None:
-            from ._graph import _labels
-            numbers, _ = _labels(y)
+            numbers, _ = label_numbers(y)
             labelled = np.ones(len(numbers), bool) if numbers.ndim == 2 else numbers >= 0
             train = labelled if validation is None else labelled & ~_as_mask(validation, len(labelled))
         return Graph.from_scipy(adjacency, X, y, train=train, validation=validation)
@@ -291,8 +291,7 @@ class ClusterGCNClassifier:
                 raise Error("no labels", "has no labels to compare with", "graph")
             truth = self._as_own_classes(truth, X.classes)
         else:
-            from ._graph import _labels
-            numbers, names = _labels(y)
+            numbers, names = label_numbers(y)
             truth = self._as_own_classes(numbers, np.array(names) if names else np.arange(int(np.max(numbers, initial=0)) + 1))
         wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes, len(truth))
         probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
@@ -373,8 +372,7 @@ def _as_mask(nodes: Any, count: int) -> np.ndarray:
 def _node_numbers(nodes: Any, count: int) -> Optional[np.ndarray]:
     if nodes is None:
         return None
-    from ._graph import _part
-    array = _part(nodes, "nodes", count)
+    array = part_of_split(nodes, "nodes", count)
     return np.flatnonzero(array) if array is not None and array.dtype == bool else array
 
 

@@ -8,119 +8,9 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from . import _core
+from ._arrays import (as_classes, as_settings, contiguous, feature_arrays, in_frames, is_sparse, label_numbers,
+                      part_of_split)
 from ._errors import Error
-
-
-def _contiguous(values: Any, name: str) -> np.ndarray:
-    """A NumPy array in C order; what is one already is not copied."""
-    if values is None:
-        return None
-    if hasattr(values, "detach"):  # a torch tensor
-        values = values.detach().cpu()
-        values = np.from_dlpack(values) if str(values.dtype) != "torch.bool" else values.numpy()
-    elif hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
-        values = np.from_dlpack(values)
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise Error(f"{name} holds {array.dtype}", f"holds {array.dtype}, and numbers are wanted", name)
-    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        array = array.astype(np.float64)
-    if array.dtype in (np.uint16, np.int16):
-        array = array.astype(np.int32)
-    return np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
-
-
-def _is_sparse(matrix: Any) -> bool:
-    return hasattr(matrix, "tocsr") and not isinstance(matrix, np.ndarray)
-
-
-def _features(X: Any) -> tuple[dict, list]:
-    """The arrays of a feature matrix, and the names of its columns."""
-    if X is None:
-        return {}, []
-    names: list = []
-    if hasattr(X, "columns") and hasattr(X, "to_numpy"):  # a pandas frame
-        names = [str(name) for name in X.columns]
-        wrong = [str(name) for name, kind in X.dtypes.items() if kind.kind not in "biuf"]
-        if wrong:
-            raise Error(f"{wrong[0]} is no number", f"column {wrong[0]!r} does not hold numbers", "X",
-                        "from_pandas encodes texts and fills missing values: Graph.from_pandas")
-        X = X.to_numpy(dtype=np.float32)
-    if _is_sparse(X):
-        rows = X.tocsr()
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        return {"feature_offsets": _contiguous(rows.indptr, "X"), "feature_columns": _contiguous(rows.indices, "X"),
-                "feature_values": _contiguous(rows.data, "X"), "feature_width": int(rows.shape[1])}, names
-    array = _contiguous(X, "X")
-    if array.ndim != 2:
-        raise Error("X is no matrix", f"has {array.ndim} dimension{'s' * (array.ndim != 1)}, and a matrix is wanted", "X")
-    return {"features": array}, names
-
-
-def _labels(y: Any) -> tuple[Optional[np.ndarray], list]:
-    """Class numbers, negative for none, and the classes as the caller has them; or a matrix of 0 and 1."""
-    if y is None:
-        return None, []
-    if hasattr(y, "detach"):
-        y = y.detach().cpu().numpy()
-    array = np.asarray(y)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim == 2:
-        return _contiguous(array.astype(np.uint8) if array.dtype == bool else array, "y"), []
-    if array.dtype.kind in "OUS":
-        known = np.array([value is not None and value == value and str(value) != "" for value in array.tolist()])
-        classes, numbers = np.unique(np.array([str(v) for v in array[known].tolist()]), return_inverse=True)
-        out = np.full(len(array), -1, dtype=np.int32)
-        out[known] = numbers
-        return out, [str(name) for name in classes]
-    if array.dtype.kind == "f":
-        missing = np.isnan(array)
-        if np.isinf(array).any():
-            raise Error("y is infinite", f"entry {int(np.flatnonzero(np.isinf(array))[0])} is infinite", "y")
-        if not np.all(array[~missing] == np.floor(array[~missing])):
-            raise Error("y holds fractions", "holds numbers that are no classes, such as "
-                        f"{array[~missing][array[~missing] != np.floor(array[~missing])][0]}", "y")
-        out = np.full(len(array), -1, dtype=np.int64)
-        out[~missing] = array[~missing].astype(np.int64)
-        array = out
-    if array.dtype.kind not in "biu":
-        raise Error(f"y holds {array.dtype}", f"holds {array.dtype}, and classes are wanted", "y")
-    # Numbers with gaps are names: a model has an output for each class that occurs.
-    array = array.astype(np.int64)
-    occurring = np.unique(array[array >= 0])
-    if len(occurring) and not np.array_equal(occurring, np.arange(len(occurring))):
-        out = np.where(array >= 0, np.searchsorted(occurring, array), -1).astype(np.int32)
-        return out, occurring.tolist()
-    return np.where(array >= 0, array, -1).astype(np.int32), []
-
-
-def _part(nodes: Any, name: str, num_nodes: int) -> Optional[np.ndarray]:
-    """A mask, or a list of node numbers."""
-    if nodes is None:
-        return None
-    if hasattr(nodes, "detach"):
-        nodes = nodes.detach().cpu().numpy()
-    array = np.asarray(nodes)
-    if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.tolist()):
-        array = array.astype(bool)
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "biu":
-        raise Error(f"{name} is no mask", f"is neither a mask of {num_nodes} nodes nor a list of node numbers", name)
-    if array.dtype == bool:
-        if len(array) != num_nodes:
-            raise Error(f"{name} has the wrong length", f"marks {len(array)} nodes, and the graph has {num_nodes}", name)
-        return np.ascontiguousarray(array)
-    if len(array) == num_nodes > 2 and array.max() <= 1:
-        raise Error(f"{name} may be a mask", "holds only 0 and 1, one for each node: a mask is an array of bool", name,
-                    "mask.astype(bool)")
-    outside = array[(array < 0) | (array >= num_nodes)]
-    if len(outside):
-        raise Error(f"{name} is out of range", f"names node {int(outside[0])}, and the graph has {num_nodes}", name)
-    return _contiguous(array, name)
 
 
 class Graph:
@@ -150,15 +40,15 @@ class Graph:
               name: str, nodes: int, index: Any = None, feature_names: Sequence[str] = (), log: Any = None) -> "Graph":
         if split is not None and any(part is not None for part in (train, validation, test)):
             raise Error("two splits", "is given beside train, validation or test", "split")
-        features, names = _features(X)
-        labels, classes = _labels(y)
+        features, names = feature_arrays(X)
+        labels, classes = label_numbers(y)
         shares = split if isinstance(split, str) else ""
         split = None if shares else split
         arrays: dict = {"name": name, "nodes": nodes, "directed": bool(directed), "keep_self_loops": False,
                         "feature_width": 0, "class_names": [str(value) for value in classes], "feature_names": list(feature_names) or names,
-                        "labels": labels, "split": _contiguous(split, "split"), "split_shares": shares,
-                        "train": _part(train, "train", nodes), "validation": _part(validation, "validation", nodes),
-                        "test": _part(test, "test", nodes), **links, **features}
+                        "labels": labels, "split": contiguous(split, "split"), "split_shares": shares,
+                        "train": part_of_split(train, "train", nodes), "validation": part_of_split(validation, "validation", nodes),
+                        "test": part_of_split(test, "test", nodes), **links, **features}
         made = cls(_core.Graph.from_arrays(arrays, 0, log), index)
         made._classes = np.array(classes) if classes else None
         return made
@@ -193,8 +83,8 @@ class Graph:
         if not np.all(rows.data):  # stored zeros are no edges
             rows = rows.copy()
             rows.eliminate_zeros()
-        links = {"offsets": _contiguous(rows.indptr, "adjacency"), "targets": _contiguous(rows.indices, "adjacency"),
-                 "weights": _contiguous(rows.data, "adjacency") if weighted else None}
+        links = {"offsets": contiguous(rows.indptr, "adjacency"), "targets": contiguous(rows.indices, "adjacency"),
+                 "weights": contiguous(rows.data, "adjacency") if weighted else None}
         if links["offsets"].dtype == np.int32:
             links["offsets"] = links["offsets"].astype(np.int64)
         return cls._make(links, X, y, train, validation, test, split, directed, name, adjacency.shape[0])
@@ -204,17 +94,17 @@ class Graph:
                         weights: Any = None, train: Any = None, validation: Any = None, test: Any = None,
                         split: Any = None, directed: bool = False, name: str = "graph") -> "Graph":
         """A graph from a list of edges, 2 × E or E × 2 node numbers (a NumPy array or a tensor)."""
-        array = _contiguous(edges, "edges")
+        array = contiguous(edges, "edges")
         if array.ndim != 2 or 2 not in array.shape:
             raise Error("edges have the wrong shape", f"has the shape {array.shape}, and 2 × E or E × 2 is wanted", "edges")
         ends = array if array.shape[0] == 2 else array.T
         if num_nodes is not None and num_nodes < 1:
             raise Error("no nodes", f"is {num_nodes}", "num_nodes=")
         if num_nodes is None:
-            num_nodes = next((len(part) if not _is_sparse(part) else part.shape[0] for part in (X, y) if part is not None),
+            num_nodes = next((len(part) if not is_sparse(part) else part.shape[0] for part in (X, y) if part is not None),
                              int(array.max()) + 1 if array.size else 0)
-        links = {"from": _contiguous(ends[0], "edges"), "to": _contiguous(ends[1], "edges"),
-                 "weights": _contiguous(weights, "weights")}
+        links = {"from": contiguous(ends[0], "edges"), "to": contiguous(ends[1], "edges"),
+                 "weights": contiguous(weights, "weights")}
         return cls._make(links, X, y, train, validation, test, split, directed, name, int(num_nodes))
 
     @classmethod
@@ -275,7 +165,7 @@ class Graph:
         classes: list = []
         if label is not None:
             values = frame[label].to_numpy(dtype=object, na_value=None) if frame[label].dtype.kind not in "biuf" else frame[label]
-            numbers, classes = _labels(values)
+            numbers, classes = label_numbers(values)
             if like is not None:
                 numbers, classes = like._own_numbers(numbers, classes)
             known = numbers >= 0
@@ -291,7 +181,7 @@ class Graph:
             core = _core.Graph.import_files(paths["edges"], os.path.join(folder, "store"), list(settings.items()),
                                             print if verbose else None)
         except Error as problem:
-            raise _in_frames(problem, folder) from None
+            raise in_frames(problem, folder) from None
         for path in paths.values():
             if os.path.exists(path):
                 os.remove(path)
@@ -341,8 +231,8 @@ class Graph:
     def with_split(self, *, train: Any = None, validation: Any = None, test: Any = None, split: Any = None) -> "Graph":
         """The same graph with other training, validation and test nodes; its arrays are shared."""
         arrays = self._copied(copy=False)
-        arrays |= {"train": _part(train, "train", self.num_nodes), "test": _part(test, "test", self.num_nodes),
-                   "validation": _part(validation, "validation", self.num_nodes), "split": _contiguous(split, "split")}
+        arrays |= {"train": part_of_split(train, "train", self.num_nodes), "test": part_of_split(test, "test", self.num_nodes),
+                   "validation": part_of_split(validation, "validation", self.num_nodes), "split": contiguous(split, "split")}
         made = Graph(_core.Graph.from_arrays(arrays, 0, None), self.index)
         made._classes = self._classes
         return made
@@ -398,7 +288,7 @@ class Graph:
         source, target = graph.edges()
         data = graph.ndata
         take = lambda key: data[key] if key in data else None  # noqa: E731
-        ends = np.stack([_contiguous(source, "edges"), _contiguous(target, "edges")])
+        ends = np.stack([contiguous(source, "edges"), contiguous(target, "edges")])
         return cls.from_edge_index(ends, take("feat"), take("label"), num_nodes=int(graph.num_nodes()),
                                    train=take("train_mask"), validation=take("val_mask"), test=take("test_mask"),
                                    directed=directed, name=name)
@@ -515,35 +405,3 @@ def _from_copies(arrays: dict, index: Any, classes: Optional[np.ndarray]) -> Gra
     made = Graph(_core.Graph.from_arrays(arrays, 0, None), index)
     made._classes = classes
     return made
-
-
-def _in_frames(problem: Error, folder: str) -> Error:
-    """What the import says of its files, said of the frames that they were written from."""
-    def say(text: str) -> str:
-        for part, frame in (("edges", "edges"), ("features", "nodes"), ("labels", "nodes"), ("split", "nodes")):
-            text = text.replace(os.path.join(folder, part + ".csv"), frame)
-        return text.replace("drop_columns=", "drop=").replace("split_file=", "split=")
-    return Error(say(problem.problem), say(problem.problem), say(problem.where), say(problem.hint))
-
-
-def as_classes(core: "_core.Graph | _core.Model") -> np.ndarray:
-    """Class names; numbers if that is what they are."""
-    names = core.class_names
-    if not names:
-        return np.arange(core.num_classes)
-    numbers = all(name.isascii() and name.isdigit() and str(int(name)) == name for name in names)
-    return np.array([int(name) for name in names]) if numbers else np.array(names)
-
-
-def as_settings(options: dict) -> list:
-    """Options as the engine takes them: by name, as text. None: left at its default."""
-    settings = []
-    for name, value in options.items():
-        if value is None:
-            continue
-        if isinstance(value, (bool, np.bool_)):
-            value = "true" if value else "false"
-        elif isinstance(value, (list, tuple)):
-            value = ",".join(str(part) for part in value)
-        settings.append((name, str(value)))
-    return settings

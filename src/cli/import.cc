@@ -1,4 +1,4 @@
-// clustergcn import: outside files into a graph store, with an account of what was found and mended.
+// clustergcn import: outside files into a graph store, with a report of what was found and fixed.
 #include "engine/import.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // The command line. Every failure ends here: one message, a non-zero exit.
-//   1 a problem the user can mend, 2 wrong usage, 70 a bug of ours, 130 interrupted
+//   1 a problem the user can fix, 2 wrong usage, 70 a bug of ours, 130 interrupted
 #include <algorithm>
 #include <cctype>
 #include <cerrno>

@@ -35,11 +35,9 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
         parts.store, run_options,
         session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, parts.data.name));
     std::vector<Epoch> history;
-    bool asked_to_stop = false;
     const cgcn::TrainingSummary summary = trainer.run([&](const cgcn::EpochRecord& record) {
       history.push_back(to_epoch(record, run_options.train.epochs));
-      asked_to_stop = session.on_epoch && !session.on_epoch(history.back());
-      return !asked_to_stop;
+      return !session.on_epoch || session.on_epoch(history.back());
     });
     return Training{.model = Model::load(summary.run.string()),
                     .history = std::move(history),

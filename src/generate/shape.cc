@@ -199,7 +199,7 @@ void GenerateOptions::list_options(OptionList& list) {
   list.add("identity", &identity, "no features: the identity stands for them");
   list.add("classes", &classes, "number of classes; 0: the shape's").range(0, 1e6).value("C");
   list.add("multi-label", &multi_label, "any number of classes a node");
-  list.add("graphs", &graphs, "separate graphs, each wholly in one part of the split; 0: the shape's")
+  list.add("graphs", &graphs, "separate graphs, each entirely in one part of the split; 0: the shape's")
       .range(0, 1e6)
       .value("K");
   list.add("split", &split, "shares of training/validation/test, such as 60/20/20; empty: the shape's").value("A/B/C");
