@@ -61,7 +61,10 @@ keep() {
   rm -rf "$merged" && mkdir -p "$merged" "build/fuzz/found/$parser"
   "build/fuzz/tests/fuzz/fuzz_$parser" -set_cover_merge=1 "${limits[@]}" "$merged" "tests/fuzz/corpus/$parser" \
     "build/fuzz/kept/$parser" "build/fuzz/found/$parser" >"build/fuzz/$parser.log" 2>&1
-  for input in "tests/fuzz/corpus/$parser"/*; do rm -f "$merged/$(sha1sum "$input" | cut -d' ' -f1)"; done
+  for input in "tests/fuzz/corpus/$parser"/*; do
+    [ -f "$input" ] || continue  # no inputs with names
+    rm -f "$merged/$(sha1sum "$input" | cut -d' ' -f1)"
+  done
   tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$merged" -cf - . | gzip -9n >"tests/fuzz/corpus/$parser.tar.gz"
   printf '%-12s %s inputs kept in %s bytes\n' "$parser" "$(find "$merged" -type f | wc -l)" "$(stat -c %s "tests/fuzz/corpus/$parser.tar.gz")"
 }
