@@ -29,7 +29,7 @@ alone = next(stage["seconds"] for stage in partition("--aggregate", "none")["sta
 report = partition()
 around = report["preprocessing_seconds"]
 for stage in report["stages"]:
-    print(f"{stage['stage']:30} {stage['seconds']:8.2f} s {stage['peak_rss'] / 2**20:10.0f} MB")
+    print(f"{stage['stage']:30} {stage['seconds']:8.2f} s {stage['peak_rss'] / 2**20:10.0f} MiB")
 metis = next(stage["seconds"] for stage in report["stages"] if stage["stage"] == "METIS")
 quality = report["quality"]
 print(f"around METIS: {around:.2f} s, {around / metis:.3f} of its {metis:.2f} s")

@@ -163,7 +163,7 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     clusters = assign_randomly(nodes.size(), parts, options.seed);
   } else if (options.method == PartitionMethod::kMultilevel) {
     stages.begin("graph for the partitioner");
-    LevelGraph graph = make_level_graph(data, nodes, options.node_weights);
+    LevelGraph graph = make_level_graph(data, nodes, options.node_weights, options.metis_memory);
     throw_if_interrupted();
     stages.begin("multilevel");
     const Timer timer;
@@ -175,7 +175,7 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     stages.begin("graph for METIS");
     MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
     throw_if_interrupted();
-    stages.begin("METIS");
+    stages.begin(kMetisStage);
     MetisRun run = run_metis(std::move(graph), parts, options, beside);
     stages.end_as(run.seconds, run.peak_rss);
     if (run.beside_seconds > 0) stages.add_beside("meanwhile, beside METIS", run.beside_seconds);

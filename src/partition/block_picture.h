@@ -1,5 +1,5 @@
 // The adjacency matrix in cluster order, seen from afar: how many entries lie in each block of cluster × cluster.
-// Most lie on the diagonal where the partition is good (figure 1 of the paper: the blocks A_tt that training keeps).
+// Most lie on the diagonal if the partition is good (figure 1 of the paper: the blocks A_tt that training keeps).
 #pragma once
 
 #include <nlohmann/json.hpp>

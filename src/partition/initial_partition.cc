@@ -2,6 +2,9 @@
 
 #include <numeric>
 
+#include "common/error.h"
+#include "common/progress.h"
+
 namespace cgcn {
 namespace {
 
@@ -10,15 +13,26 @@ namespace {
 struct Groups {
   Groups(std::span<const uint32_t> group_of, size_t count)
       : starts(count + 1, 0), order(group_of.size()), place(group_of.size()) {
-    for (const uint32_t group : group_of)
-      if (group != kNoNode) ++starts[size_t{group} + 1];
+    for (const uint32_t group : group_of) ++starts[size_t{group} + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<size_t> next(starts.begin(), starts.end() - 1);
     for (size_t v = 0; v < group_of.size(); ++v) {
-      place[v] = group_of[v] == kNoNode ? kNoNode : static_cast<NodeId>(next[group_of[v]]++);
-      if (place[v] != kNoNode) order[place[v]] = static_cast<NodeId>(v);
+      place[v] = static_cast<NodeId>(next[group_of[v]]++);
+      order[place[v]] = static_cast<NodeId>(v);
     }
   }
+  // Groups from `first` on that METIS gets together: what it is given is in memory a second time.
+  size_t end_of_batch(const LevelGraph& graph, size_t first) const {
+    constexpr uint64_t kEntriesAtOnce = uint64_t{1} << 26;
+    uint64_t entries = 0;
+    size_t group = first;
+    for (; group + 1 < starts.size(); ++group) {
+      for (size_t i = starts[group]; i < starts[group + 1]; ++i) entries += graph.degree(order[i]);
+      if (group > first && entries > kEntriesAtOnce) break;
+    }
+    return group;
+  }
+
   std::vector<size_t> starts;
   Buffer<NodeId> order, place;
 };
@@ -30,8 +44,8 @@ int32_t shrink_weight(uint32_t weight, double scale) {
   return std::max(1, static_cast<int32_t>(std::min<double>(weight * scale, INT32_MAX)));
 }
 
-// The links within one group. Runs in METIS's process: no threads.
-MetisGraph graph_of_group(const LevelGraph& graph, const Groups& groups, size_t group) {
+// The links within one group.
+MetisGraph graph_of_group(const LevelGraph& graph, const Groups& groups, size_t group, uint32_t parts) {
   const size_t begin = groups.starts[group], end = groups.starts[group + 1];
   MetisGraph metis;
   metis.offsets = Buffer<int32_t>(end - begin + 1);
@@ -42,18 +56,22 @@ MetisGraph graph_of_group(const LevelGraph& graph, const Groups& groups, size_t 
   graph.with_weights([&](auto weight_of) {
     for (size_t i = begin; i < end; ++i) {
       const NodeId v = groups.order[i];
-      for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[size_t{v} + 1]; ++e) {
-        const NodeId u = graph.targets[e];
+      for (EdgeOffset e = graph.row_begin(v); e < graph.row_end(v); ++e) {
+        const NodeId u = graph.target(e);
+        if (u == v || u == kNoNode) continue;
         const size_t at = groups.place[u];
-        if (u == v || at < begin || at >= end) continue;
+        if (at < begin || at >= end) continue;
         targets.push_back(static_cast<int32_t>(at - begin));
         weights.push_back(weight_of(e));
         total += weights.back();
       }
+      if (targets.size() > INT32_MAX)
+        throw Error(fmt::format("{} clusters are too large to be found at once: METIS counts to {} adjacency entries",
+                                parts, format_count(INT32_MAX)),
+                    "--parts", "more of them");
       metis.offsets[i - begin + 1] = static_cast<int32_t>(targets.size());
     }
   });
-  if (targets.size() > INT32_MAX) throw std::bad_alloc();
   metis.targets = Buffer<int32_t>(targets.size());
   std::copy(targets.begin(), targets.end(), metis.targets.begin());
   metis.edge_weights = Buffer<int32_t>(weights.size());
@@ -77,26 +95,34 @@ MetisGraph graph_of_group(const LevelGraph& graph, const Groups& groups, size_t 
 MetisRun partition_groups(const LevelGraph& graph, std::span<const uint32_t> group_of, std::span<const uint32_t> parts,
                           std::span<const float> imbalance, uint64_t seed) {
   const Groups groups(group_of, parts.size());
-  MetisRun run = run_metis_pieces(groups.starts, parts, [&](size_t group) {
-    MetisPiece piece;
-    piece.graph = graph_of_group(graph, groups, group);
-    piece.parts = parts[group];
-    piece.options.seed = seed + group;
-    piece.options.imbalance = imbalance[group];
-    return piece;
-  });
-  Buffer<uint32_t> clusters(group_of.size());
-  for (size_t v = 0; v < clusters.size(); ++v)
-    clusters[v] = groups.place[v] == kNoNode ? kNoNode : run.clusters[groups.place[v]];
-  run.clusters = std::move(clusters);
-  return run;
+  MetisRun all{.clusters = Buffer<uint32_t>(group_of.size())};
+  for (size_t first = 0; first < parts.size();) {
+    const size_t last = groups.end_of_batch(graph, first);
+    std::vector<size_t> starts(groups.starts.begin() + first, groups.starts.begin() + last + 1);
+    for (size_t& start : starts) start -= groups.starts[first];
+    const MetisRun run = run_metis_pieces(starts, parts.subspan(first, last - first), [&](size_t i) {
+      MetisPiece piece;
+      piece.graph = graph_of_group(graph, groups, first + i, parts[first + i]);
+      piece.parts = parts[first + i];
+      piece.options.seed = seed + first + i;
+      piece.options.imbalance = imbalance[first + i];
+      // k-way METIS tries four bisections for each that it keeps and refines what is refined here.
+      piece.options.method = PartitionMethod::kMetisRecursive;
+      return piece;
+    });
+    for (size_t i = 0; i < run.clusters.size(); ++i)
+      all.clusters[groups.order[groups.starts[first] + i]] = run.clusters[i];
+    all.seconds += run.seconds;
+    all.peak_rss = std::max(all.peak_rss, run.peak_rss);
+    first = last;
+  }
+  return all;
 }
 
 }  // namespace
 
 MetisRun partition_level(const LevelGraph& graph, uint32_t parts, float imbalance, uint64_t seed) {
-  Buffer<uint32_t> all(graph.num_nodes());
-  for (NodeId v = 0; v < graph.num_nodes(); ++v) all[v] = graph.has(v) ? 0 : kNoNode;
+  const Buffer<uint32_t> all(graph.num_nodes(), 0);
   return partition_groups(graph, all, std::span(&parts, 1), std::span(&imbalance, 1), seed);
 }
 

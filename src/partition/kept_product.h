@@ -1,4 +1,4 @@
-// N(A)·X of a store's nodes where it has been computed already (partition.h computes it).
+// N(A)·X of a store's nodes if it has been computed already (partition.h computes it).
 #pragma once
 
 #include <optional>

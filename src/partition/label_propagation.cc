@@ -17,10 +17,13 @@ class LabelPropagation {
  public:
   LabelPropagation(const LevelGraph& graph, const ClusteringLimits& limits)
       : graph_(graph), limits_(limits), label_(graph.num_nodes()), wish_(batch_size(graph.num_nodes())) {
-    for (size_t c = 0; c < graph.num_constraints; ++c) weight_[c] = Buffer<uint32_t>(label_.size());
+    for (size_t c = 0; c < graph.num_constraints; ++c) {
+      weight_[c] = Buffer<uint32_t>(label_.size());
+      limits_.most_weight[c] = std::min<uint64_t>(limits_.most_weight[c], UINT32_MAX);  // so that no sum overflows
+    }
     parallel_blocks(label_.size(), size_t{1} << 16, [&](size_t begin, size_t end) {
       for (size_t v = begin; v < end; ++v) {
-        label_[v] = graph.has(static_cast<NodeId>(v)) ? static_cast<NodeId>(v) : kNoNode;
+        label_[v] = static_cast<NodeId>(v);
         for (size_t c = 0; c < graph.num_constraints; ++c) weight_[c][v] = graph.node_weight(static_cast<NodeId>(v), c);
       }
     });
@@ -55,8 +58,8 @@ class LabelPropagation {
 
   template <class WeightOf>
   void rate(NodeId v, WeightOf&& weight_of, RatingTable& table) const {
-    const uint64_t step = std::max<uint64_t>(1, (graph_.degree(v) + kMostRated - 1) / kMostRated);
-    rate_neighbours(graph_, v, label_.data(), weight_of, table, UINT32_MAX, step);
+    table.begin(std::min(graph_.degree(v), kMostRated));
+    add_neighbours(graph_, v, label_.data(), weight_of, table, kMostRated);
   }
 
   // The heaviest cluster around v that has room for it, its own among them; ties are broken by a hash.
@@ -87,13 +90,11 @@ class LabelPropagation {
           for (size_t i = begin; i < end; ++i) {
             const auto v = static_cast<NodeId>(first + i);
             if (i + 2 < end) prefetch_groups(graph_, v + 2, label_.data());
-            wish_[i] = label_[v];
-            if (label_[v] == kNoNode) continue;
             rate(v, weight_of, table);
             wish_[i] = best_label(v, table, salt ^ mix32(v));
           }
-          graph_.release_rows(first + begin, first + end);
         });
+        graph_.release_rows(first, last);
         for (size_t i = 0; i < last - first; ++i) {
           const auto v = static_cast<NodeId>(first + i);
           // A cluster that everyone has left in this batch stays empty: two nodes that wish to join each other meet.
@@ -119,7 +120,7 @@ class LabelPropagation {
           for (size_t i = begin; i < end; ++i) {
             const auto v = static_cast<NodeId>(first + i);
             wish_[i] = kNoNode;
-            if (label_[v] == kNoNode || !is_alone(v)) continue;
+            if (!is_alone(v)) continue;
             rate(v, weight_of, table);
             uint32_t most = 0;
             for (size_t k = 0; k < table.size(); ++k)
@@ -128,11 +129,11 @@ class LabelPropagation {
                 wish_[i] = table[k].key;
               }
           }
-          graph_.release_rows(first + begin, first + end);
         });
+        graph_.release_rows(first, last);
         for (size_t i = 0; i < last - first; ++i) {
           const auto v = static_cast<NodeId>(first + i);
-          if (label_[v] == kNoNode || !is_alone(v)) continue;
+          if (!is_alone(v)) continue;
           NodeId& place = wish_[i] == kNoNode ? open_isolated : open[wish_[i]];
           if (place != kNoNode && label_[place] == place && fits(place, v) && place != v)
             move(v, place);
@@ -147,15 +148,14 @@ class LabelPropagation {
     Clustering clustering;
     Buffer<NodeId> number(label_.size(), kNoNode);
     for (const NodeId label : label_)
-      if (label != kNoNode && number[label] == kNoNode) number[label] = clustering.num_clusters++;
-    for (NodeId& label : label_)
-      if (label != kNoNode) label = number[label];
+      if (number[label] == kNoNode) number[label] = clustering.num_clusters++;
+    for (NodeId& label : label_) label = number[label];
     clustering.cluster_of = std::move(label_);
     return clustering;
   }
 
   const LevelGraph& graph_;
-  const ClusteringLimits& limits_;
+  ClusteringLimits limits_;
   Buffer<NodeId> label_, wish_;                            // wish_: of a batch
   std::array<Buffer<uint32_t>, kMostConstraints> weight_;  // by label
 };

@@ -11,7 +11,7 @@
 namespace cgcn {
 
 struct Clustering {
-  Buffer<NodeId> cluster_of;  // per node, below num_clusters; kNoNode where the node is not partitioned
+  Buffer<NodeId> cluster_of;  // per node, below num_clusters
   NodeId num_clusters = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace cgcn {
 
 // Streams the chosen nodes' part of the store into the writer, cluster after cluster, ids rising within a cluster.
-// Memory: 12 bytes a node and buffers of memory / 8; mapped pages are given back where they are more than memory / 2,
+// Memory: 12 bytes per node and buffers of memory / 8; mapped pages are given back if they are more than memory / 2,
 // which is looked at before another quarter can have been touched.
 void write_layout(const Store& store, std::span<const NodeId> nodes, const Assignment& assignment, uint64_t memory,
                   StoreWriter& writer);

@@ -26,23 +26,33 @@ struct LevelGraph {
   double weight_scale = 0;
   std::array<Buffer<uint32_t>, kMostConstraints> node_weights;  // empty: every node counts 1
   size_t num_constraints = 1;
-  // Level 0 where it is mapped and some nodes of the store are not partitioned: 1 for those that are. Rows of the
-  // others are not read.
-  std::span<const uint8_t> chosen;
-  bool streamed = false;  // read from disk in each pass: pages are given back
+  // Level 0 where it is read from the store and not all of the store's nodes are partitioned: node v is row nodes[v] of
+  // the arrays, and position is the inverse, kNoNode for rows that are not partitioned. Empty: node v is row v.
+  std::span<const NodeId> nodes;
+  Buffer<NodeId> position;
+  uint64_t entries_among = 0;  // entries that lead to partitioned nodes
+  uint64_t streamed =
+      0;  // 0: stays in memory. Else read from disk in every pass; bytes of buffers that contract() may take
 
-  NodeId num_nodes() const { return static_cast<NodeId>(offsets.size() - 1); }
-  uint64_t num_entries() const { return targets.size(); }
-  uint64_t degree(NodeId v) const { return offsets[size_t{v} + 1] - offsets[v]; }
-  bool has(NodeId v) const { return chosen.empty() || chosen[v] != 0; }
+  NodeId num_nodes() const { return static_cast<NodeId>(nodes.empty() ? offsets.size() - 1 : nodes.size()); }
+  uint64_t num_entries() const { return position.empty() ? targets.size() : entries_among; }
+  size_t row(NodeId v) const { return nodes.empty() ? v : nodes[v]; }
+  EdgeOffset row_begin(NodeId v) const { return offsets[row(v)]; }
+  EdgeOffset row_end(NodeId v) const { return offsets[row(v) + 1]; }
+  uint64_t degree(NodeId v) const { return row_end(v) - row_begin(v); }  // at least the links that count
+  // The node that entry e leads to; kNoNode where it is not partitioned. The node itself where it is a loop, which does
+  // not count.
+  NodeId target(EdgeOffset e) const { return position.empty() ? targets[e] : position[targets[e]]; }
   uint32_t node_weight(NodeId v, size_t constraint = 0) const {
     return node_weights[constraint].empty() ? 1 : node_weights[constraint][v];
   }
   uint64_t total_weight(size_t constraint = 0) const;
+  // The rows of nodes [begin, end) were read, and will be read again from disk.
   void release_rows(size_t begin, size_t end) const {
-    if (!streamed) return;
-    targets.release(offsets[begin], offsets[end]);
-    if (!float_weights.empty()) float_weights.release(offsets[begin], offsets[end]);
+    if (streamed == 0 || begin == end) return;
+    const EdgeOffset first = row_begin(static_cast<NodeId>(begin)), last = row_end(static_cast<NodeId>(end - 1));
+    targets.release(first, last);
+    if (!float_weights.empty()) float_weights.release(first, last);
   }
 
   // A weight as a whole number from 1.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
+#include "common/installed_files.h"
 #include "common/interrupt.h"
 #include "common/memory.h"
 #include "common/progress.h"
@@ -139,24 +140,15 @@ class JobFile {
   std::vector<MetisJobPiece> pieces_;
 };
 
-// clustergcn-metis lies beside the program or library that this code is in, or where it is installed.
+// clustergcn-metis is built next to the program and installed in libexec.
 fs::path find_program() {
   constexpr const char* kName = "clustergcn-metis";
-  std::error_code problem;
-  std::vector<fs::path> files{fs::read_symlink("/proc/self/exe", problem)};
-  Dl_info info{};  // names a library by its path, and the program itself as it was typed
-  if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 && info.dli_fname != nullptr &&
-      std::strchr(info.dli_fname, '/') != nullptr)
-    files.insert(files.begin(), fs::canonical(info.dli_fname, problem));
-  std::vector<fs::path> folders;
-  for (const fs::path& file : files)
-    if (file.is_absolute())
-      for (const char* way :
-           {".", "..", "../..", "../libexec/clustergcn", "../../libexec/clustergcn", "../../../../libexec/clustergcn"})
-        folders.push_back(file.parent_path() / way);
+  const std::vector<fs::path> folders = code_folders();
   for (const fs::path& folder : folders)
-    if (::access((folder / kName).c_str(), X_OK) == 0) return folder / kName;
-  throw Error(fmt::format("the program {} is missing", kName), files.front().parent_path().string(),
+    for (const char* way :
+         {".", "..", "../..", "../libexec/clustergcn", "../../libexec/clustergcn", "../../../../libexec/clustergcn"})
+      if (const fs::path place = folder / way / kName; ::access(place.c_str(), X_OK) == 0) return place;
+  throw Error(fmt::format("the program {} is missing", kName), folders.empty() ? std::string() : folders.front().string(),
               "install clustergcn again, or --partitioner random");
 }
 
@@ -203,7 +195,8 @@ class MetisProcess {
   // Waits for its end, looking for an interrupt all the while. Returns its wait status.
   int wait(rusage& usage) {
     int status = 0;
-    for (long pause = 200'000;; pause = std::min(2 * pause, 20'000'000L)) {
+    const Timer timer;
+    for (;;) {
       const pid_t ended = ::wait4(child_, &status, WNOHANG, &usage);
       if (ended == child_) {
         child_ = 0;
@@ -216,7 +209,8 @@ class MetisProcess {
       }
       if (ended < 0 && errno != EINTR) throw Error(fmt::format("lost sight of METIS: {}", std::strerror(errno)));
       if (interrupted()) throw Interrupted(kStopped);
-      const timespec interval{0, pause};
+      // A sixteenth of what has passed: looking costs nothing, and little is lost at the end.
+      const timespec interval{0, static_cast<long>(1e9 * std::clamp(timer.seconds() / 16, 5e-5, 2e-2))};
       ::nanosleep(&interval, nullptr);
     }
   }
@@ -239,19 +233,19 @@ double work_beside(const WorkBesideMetis& beside, uint64_t memory) {
 }
 
 constexpr const char* kOtherWays =
-    "fewer parts, another --partition-seed, --partitioner metis-recursive or --partitioner random";
+    "fewer parts, another --partition-seed, --partitioner multilevel or --partitioner random";
 
 void check_outcome(int status, int32_t return_code, uint64_t peak_rss) {
   const std::string memory = format_bytes(peak_rss);
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGKILL)
       throw Error(fmt::format("METIS was killed at {} of memory; most likely there is no more", memory), {},
-                  "a machine with more memory, or --partitioner random");
+                  "a machine with more memory, or --partitioner multilevel");
     throw Error(fmt::format("METIS crashed ({})", strsignal(WTERMSIG(status))), {}, kOtherWays);
   }
   if (return_code == kMetisNoMemory)
     throw Error(fmt::format("METIS could not get the memory it needs (it had {})", memory), {},
-                "a machine with more memory, or --partitioner random");
+                "a machine with more memory, or --partitioner multilevel");
   if (return_code != kMetisOk || WEXITSTATUS(status) != 0)
     throw Error(fmt::format("METIS failed (return code {})", return_code), {}, kOtherWays);
 }
@@ -268,7 +262,7 @@ void check_metis_size(uint64_t nodes, uint64_t entries) {
         fmt::format("the graph is too large for METIS: {} nodes and {} adjacency entries, and it counts to {} with "
                     "the 32-bit indices that it is built with",
                     format_count(nodes), format_count(entries), format_count(kMetisLimit)),
-        {}, "--partitioner random, or a partition made elsewhere with --from FILE");
+        {}, "--partitioner multilevel, which has no such limit");
 }
 
 uint64_t estimate_metis_memory(uint64_t nodes, uint64_t entries) {

@@ -27,10 +27,10 @@ struct MetisGraph {
   int32_t num_nodes() const { return static_cast<int32_t>(offsets.size()) - 1; }
 };
 
-// Throws Error where nodes or adjacency entries are more than METIS can count.
+// Throws Error if nodes or adjacency entries are more than METIS can count.
 void check_metis_size(uint64_t nodes, uint64_t entries);
 
-// The graph among `nodes` (rising ids), symmetrised where directed, loops dropped, weights scaled to whole numbers.
+// The graph among `nodes` (rising ids), symmetrised if directed, loops dropped, weights scaled to whole numbers.
 MetisGraph make_metis_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights);
 
 // About what METIS takes for a graph of this size, which it copies as it coarsens it, and the graph itself.
@@ -40,10 +40,10 @@ struct MetisRun {
   Buffer<uint32_t> clusters;  // per node of the METIS graph, below parts
   uint64_t peak_rss = 0;      // of the child
   double seconds = 0;         // METIS's own
-  double beside_seconds = 0;  // of the work beside it
+  double beside_seconds = 0;  // of the work done in the meantime
 };
 
-// parts is from 2 to the number of nodes. METIS has one thread: where there are more, they do what `beside` says in the
+// parts is from 2 to the number of nodes. METIS has one thread: if there are more, they do what `beside` says in the
 // meantime, within what METIS leaves of options.metis_memory. Throws Error with METIS's reason, or Interrupted.
 MetisRun run_metis(MetisGraph graph, uint32_t parts, const PartitionOptions& options,
                    const WorkBesideMetis& beside = {});

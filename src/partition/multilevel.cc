@@ -14,29 +14,33 @@ namespace cgcn {
 namespace {
 
 // Settings, from measurements on the shapes of docs/partition.md.
-constexpr uint32_t kDirectParts = 256;     // below: METIS finds the clusters themselves on the coarsest graph
-constexpr uint32_t kPartsPerGroup = 64;    // else groups of so many clusters
-constexpr double kLeastPerCluster = 5;     // at least, on the level that is split into clusters
+constexpr uint32_t kDirectParts = 64;      // below: METIS finds the clusters themselves on the coarsest graph
+constexpr uint32_t kPartsPerGroup = 32;    // else groups of so many clusters
+constexpr double kLeastPerCluster = 10;    // at least, on the level that is split into clusters
 constexpr double kNodesPerGroup = 40;      // at least, on the coarsest
 constexpr NodeId kEnoughNodes = 2000;      // no coarser than this
 constexpr double kCoarsening = 16;         // how much heavier the nodes of the next level may be
 constexpr double kLeastCoarsening = 0.85;  // a level with more of the nodes below than this is not worth it
-constexpr uint32_t kClusteringRounds = 2;
-constexpr uint32_t kRefinements = 6, kFinestRefinements = 3;  // iterations of Jet
 constexpr double kGroupImbalance = 1.01;
+
+constexpr uint64_t kManyEntries = uint64_t{1} << 24;
+
+MultilevelEffort effort_on_level(MultilevelEffort effort, uint64_t entries) {
+  if (entries < kManyEntries) return effort;
+  effort.clustering_rounds = (effort.clustering_rounds + 1) / 2;
+  effort.refinement.jet_iterations = (effort.refinement.jet_iterations + 2) / 3;
+  return effort;
+}
 
 class Multilevel {
  public:
-  Multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options)
-      : parts_(parts), options_(options), progress_("multilevel partition") {
+  Multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options, const MultilevelEffort& effort)
+      : parts_(parts), options_(options), effort_(effort), progress_("multilevel partition") {
     levels_.push_back({std::move(graph), {}, {}});
     const LevelGraph& finest = levels_[0].graph;
     for (size_t c = 0; c < finest.num_constraints; ++c) total_[c] = finest.total_weight(c);
     LevelFigures& figures = levels_[0].figures;
-    figures.nodes =
-        finest.chosen.empty()
-            ? finest.num_nodes()
-            : static_cast<uint64_t>(std::accumulate(finest.chosen.begin(), finest.chosen.end(), uint64_t{0}));
+    figures.nodes = finest.num_nodes();
     figures.entries = finest.num_entries();
     figures.most_weight = 1;
     mean_ = static_cast<double>(total_[0]) / parts;
@@ -95,7 +99,7 @@ class Multilevel {
     note(levels_.size() - 1, "coarsening");
     ClusteringLimits limits;
     limits.seed = options_.seed + levels_.size();
-    limits.rounds = kClusteringRounds;
+    limits.rounds = effort_on_level(effort_, below.figures.entries).clustering_rounds;
     limits.most_weight[0] = most_weight;
     if (below.graph.num_constraints > 1)  // labelled nodes in proportion, and some slack: they may be few
       limits.most_weight[1] =
@@ -139,8 +143,7 @@ class Multilevel {
     std::vector<uint32_t> first(parts.size());
     std::exclusive_scan(parts.begin(), parts.end(), first.begin(), 0u);
     MetisRun run = split_groups(level.graph, clusters, parts, options_.imbalance, options_.seed + 1);
-    for (size_t v = 0; v < run.clusters.size(); ++v)
-      if (clusters.of[v] != kNoNode) clusters.of[v] = first[clusters.of[v]] + run.clusters[v];
+    for (size_t v = 0; v < run.clusters.size(); ++v) clusters.of[v] = first[clusters.of[v]] + run.clusters[v];
     clusters.count = parts_;
     clusters.weigh(level.graph);
     take(level, run);
@@ -149,8 +152,7 @@ class Multilevel {
   // Parts for each group by its weight (largest remainders), at least one and no more than it has nodes.
   std::vector<uint32_t> share_parts(const Clusters& groups) const {
     std::vector<uint64_t> nodes(groups.count, 0);
-    for (const uint32_t group : groups.of)
-      if (group != kNoNode) ++nodes[group];
+    for (const uint32_t group : groups.of) ++nodes[group];
     std::vector<uint32_t> parts(groups.count);
     std::vector<std::pair<double, uint32_t>> order(groups.count);  // who gets one more, who gives one up
     uint64_t given = 0;
@@ -173,7 +175,7 @@ class Multilevel {
     const Level& below = levels_[level - 1];
     Buffer<uint32_t> of(below.parent.size());
     parallel_blocks(of.size(), size_t{1} << 16, [&](size_t begin, size_t end) {
-      for (size_t v = begin; v < end; ++v) of[v] = below.parent[v] == kNoNode ? kNoNode : clusters.of[below.parent[v]];
+      for (size_t v = begin; v < end; ++v) of[v] = clusters.of[below.parent[v]];
     });
     clusters.of = std::move(of);
     levels_[level].graph = {};
@@ -198,15 +200,15 @@ class Multilevel {
     note(at, "refining");
     set_bounds(at, clusters);
     rebalance(level.graph, clusters, options_.seed);
-    level.figures.cut = refine_jet(level.graph, clusters, at == 0 ? kFinestRefinements : kRefinements, options_.seed);
+    const RefinementEffort effort = effort_on_level(effort_, level.figures.entries).refinement;
+    level.figures.cut = cgcn::refine(level.graph, clusters, effort, options_.seed);
     level.figures.refine_seconds = timer.seconds();
   }
 
   // No cluster stays empty: it takes a node of the largest.
   void fill_empty(Clusters& clusters) const {
     std::vector<uint64_t> nodes(clusters.count, 0);
-    for (const uint32_t cluster : clusters.of)
-      if (cluster != kNoNode) ++nodes[cluster];
+    for (const uint32_t cluster : clusters.of) ++nodes[cluster];
     std::vector<uint32_t> empty;
     for (uint32_t c = 0; c < clusters.count; ++c)
       if (nodes[c] == 0) empty.push_back(c);
@@ -215,7 +217,7 @@ class Multilevel {
       if (most < 2) return;
       for (size_t v = clusters.of.size(); v-- > 0 && !empty.empty();) {
         const uint32_t from = clusters.of[v];
-        if (from == kNoNode || nodes[from] < most) continue;
+        if (nodes[from] < most) continue;
         --nodes[from];
         ++nodes[empty.back()];
         clusters.move(levels_[0].graph, static_cast<NodeId>(v), empty.back());
@@ -226,6 +228,7 @@ class Multilevel {
 
   uint32_t parts_, groups_ = 0;
   const PartitionOptions& options_;
+  const MultilevelEffort& effort_;
   std::vector<Level> levels_;
   size_t split_level_ = 0;
   std::array<uint64_t, kMostConstraints> total_{};
@@ -246,13 +249,9 @@ nlohmann::json LevelFigures::to_json() const {
           {"cut_entries", cut}};
 }
 
-uint64_t estimate_multilevel_memory(uint64_t nodes, uint64_t entries) {
-  constexpr uint64_t kPerNode = 40, kPerEntry = 9;  // as measured on a graph of 50 links per node
-  return kPerNode * nodes + kPerEntry * entries;
-}
-
-MultilevelRun partition_multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options) {
-  return Multilevel(std::move(graph), parts, options).run();
+MultilevelRun partition_multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options,
+                                   const MultilevelEffort& effort) {
+  return Multilevel(std::move(graph), parts, options, effort).run();
 }
 
 }  // namespace cgcn

@@ -11,6 +11,7 @@
 
 #include "partition/level_graph.h"
 #include "partition/partition.h"
+#include "partition/refinement.h"
 
 namespace cgcn {
 
@@ -33,13 +34,24 @@ struct MultilevelRun {
   uint64_t metis_peak_rss = 0;
 };
 
-// The graph among `nodes` (rising ids) as level 0: a view of the store's where that will do, else a copy.
-LevelGraph make_level_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights);
+// The graph among `nodes` (rising ids, which must stay) as level 0, in so much memory: the store's own arrays, a copy
+// of a part of them, or, where that does not fit, the store's arrays read from disk in every pass. The result is the
+// same. A directed graph is always copied.
+LevelGraph make_level_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights,
+                            uint64_t memory = UINT64_MAX);
 
-// About what it takes at most, the graph included.
+// About what it takes with the graph in memory, and with the graph on disk.
 uint64_t estimate_multilevel_memory(uint64_t nodes, uint64_t entries);
+uint64_t least_multilevel_memory(uint64_t store_nodes, uint64_t entries, bool directed);
+
+// How long it looks for better clusters. Levels of many entries get a half or a third of it.
+struct MultilevelEffort {
+  uint32_t clustering_rounds = 4;
+  RefinementEffort refinement;
+};
 
 // parts is from 2 to the number of nodes. Throws Interrupted.
-MultilevelRun partition_multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options);
+MultilevelRun partition_multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options,
+                                   const MultilevelEffort& effort = {});
 
 }  // namespace cgcn

@@ -20,6 +20,15 @@ namespace {
 
 using nlohmann::json;
 
+bool uses_metis(const PartitionOptions& options) {
+  return options.from.empty() &&
+         (options.method == PartitionMethod::kMetis || options.method == PartitionMethod::kMetisRecursive);
+}
+// Whether a partitioner looks for clusters with few links between them.
+bool searches(const PartitionOptions& options) {
+  return uses_metis(options) || (options.from.empty() && options.method == PartitionMethod::kMultilevel);
+}
+
 constexpr uint32_t kNodesPerCluster = 1000;  // where the number of parts is left to us
 
 // A method with its settings, as it is recorded: what does not matter to the method is left out, so that it cannot tell
@@ -37,7 +46,7 @@ json describe(const PartitionOptions& options, uint32_t parts, const std::string
   kept["parts"] = parts;
   kept["seed"] = all.at("partition-seed");
   for (const char* name : {"objective", "imbalance", "node-weights"})
-    if (options.uses(name)) kept[name] = all.at(name);
+    if (list.find(name)->why_unused().empty()) kept[name] = all.at(name);
   return kept;
 }
 
@@ -114,10 +123,11 @@ struct Request {
     return !options.replace && fs::exists(path, ignored);
   }
   // What finding the clusters takes at least.
-  uint64_t partitioner_memory(uint64_t entries) const {
+  uint64_t partitioner_memory(uint64_t entries, const Dataset& data) const {
     if (parts == 1 || parts == nodes.size()) return 0;
-    if (options.method == PartitionMethod::kMultilevel) return estimate_multilevel_memory(nodes.size(), entries);
-    return options.uses("objective") ? estimate_metis_memory(nodes.size(), entries) : 0;
+    if (options.method == PartitionMethod::kMultilevel)
+      return least_multilevel_memory(data.num_nodes(), entries, data.graph.directed());
+    return uses_metis(options) ? estimate_metis_memory(nodes.size(), entries) : 0;
   }
 
   PartitionOptions options;
@@ -140,27 +150,38 @@ void check_disk_space(const Store& store) {
 
 void PartitionOptions::list_options(OptionList& list) {
   list.begin_group("Partition");
-  list.add("parts", &parts, "clusters p; 0: one for about a thousand nodes").range(0, 4e9).value("P").common();
+  constexpr const char* kOther = "another partitioner takes it";
+  const auto is_searched = [this] { return searches(*this); };
+  list.add("parts", &parts, "number of clusters (p); 0: one per thousand nodes or so")
+      .range(0, 4e9)
+      .value("P")
+      .common();
   list.add_choice("partitioner", &method,
                   {{"metis", PartitionMethod::kMetis},
                    {"metis-recursive", PartitionMethod::kMetisRecursive},
                    {"multilevel", PartitionMethod::kMultilevel},
                    {"random", PartitionMethod::kRandom},
                    {"file", PartitionMethod::kFile}},
-                  "how nodes are put into clusters");
-  list.add("from", &from, "take the clusters from this file: a number for each node of the store, .npy or text")
-      .value("FILE");
+                  "how to partition the graph");
+  list.add("from", &from, "file with the cluster number of every node, .npy or text")
+      .value("FILE")
+      .resumable();  // bound to the run by the hash of the partition
   list.add_choice("objective", &objective, {{"cut", PartitionObjective::kCut}, {"volume", PartitionObjective::kVolume}},
-                  "what METIS minimises: links cut, or communication volume");
-  list.add("imbalance", &imbalance, "metis and multilevel: largest cluster over the mean").range(1.001, 1000);
+                  "what METIS minimises: edges cut, or communication volume")
+      .needs([this] { return uses_metis(*this); }, kOther);
+  list.add("imbalance", &imbalance, "metis and multilevel: largest cluster / mean")
+      .range(1.001, 1000)
+      .needs(is_searched, kOther);
   list.add_choice(
-      "node-weights", &node_weights,
-      {{"uniform", NodeWeights::kUniform}, {"labelled", NodeWeights::kLabelled}, {"degree", NodeWeights::kDegree}},
-      "metis and multilevel: what to balance across clusters: nodes, labelled nodes as well, or edges");
-  list.add("transductive", &transductive, "partition all nodes, not only the training nodes").common();
-  list.add("partition-seed", &seed, "seed of the partition");
-  list.add("partition-name", &name, "its folder under STORE/partitions; made from the options where not given")
-      .value("NAME");
+          "node-weights", &node_weights,
+          {{"uniform", NodeWeights::kUniform}, {"labelled", NodeWeights::kLabelled}, {"degree", NodeWeights::kDegree}},
+          "metis and multilevel: what to balance across clusters: nodes, labelled nodes as well, or edges")
+      .needs(is_searched, kOther);
+  list.add("transductive", &transductive, "train on all nodes and edges, with the labels of the training nodes only")
+      .common();
+  list.add("partition-seed", &seed, "random seed of the partition")
+      .needs([this] { return searches(*this) || (from.empty() && method == PartitionMethod::kRandom); }, kOther);
+  list.add("partition-name", &name, "folder under STORE/partitions; default: made from the options").value("NAME");
 }
 
 void PartitionOptions::take_memory(uint64_t budget, const Store& store, const std::function<uint64_t()>& later) {
@@ -177,14 +198,16 @@ void PartitionOptions::take_memory(uint64_t budget, const Store& store, const st
     return;
   const Request request(store, data, *this);
   if (request.is_there()) return;
-  const uint64_t entries = request.partitioner_memory(0) > 0 ? both_ways * count_entries(data, request.options) : 0;
-  const uint64_t least = std::max(least_layout, request.partitioner_memory(entries));
+  const uint64_t entries =
+      request.partitioner_memory(0, data) > 0 ? both_ways * count_entries(data, request.options) : 0;
+  const uint64_t least = std::max(least_layout, request.partitioner_memory(entries, data));
   if (left >= least) return;
+  const bool multilevel = method == PartitionMethod::kMultilevel;
   const std::string what =
       left >= least_layout
-          ? fmt::format("{} on {} nodes and {} edges (--partitioner random needs less)",
-                        method == PartitionMethod::kMultilevel ? "the multilevel partitioner" : "METIS",
-                        format_count(request.nodes.size()), format_count(entries / 2))
+          ? fmt::format("{} on {} nodes and {} edges (--partitioner {} needs less)",
+                        multilevel ? "the multilevel partitioner" : "METIS", format_count(request.nodes.size()),
+                        format_count(entries / 2), multilevel ? "random" : "multilevel")
           : "a partition of this graph";
   refuse_budget(taken + std::max(least, later ? later() : 0), what);
 }
@@ -212,18 +235,16 @@ PartitionOptions PartitionOptions::settled() const {
   return options;
 }
 
-bool PartitionOptions::uses(const std::string& option) const {
-  const bool metis = from.empty() && (method == PartitionMethod::kMetis || method == PartitionMethod::kMetisRecursive);
-  const bool searches = metis || (from.empty() && method == PartitionMethod::kMultilevel);
-  if (option == "objective") return metis;
-  if (option == "imbalance" || option == "node-weights") return searches;
-  if (option == "partition-seed") return searches || (from.empty() && method == PartitionMethod::kRandom);
-  return true;
-}
-
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch) {
   std::iota(clusters.begin(), clusters.end(), 0u);
   Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);
+}
+
+uint64_t ClusterLayout::table_bytes(const Dataset& data, uint64_t nodes) {
+  const uint64_t labels = data.labels.classes().size_bytes() + data.labels.bits().size_bytes();
+  const uint64_t a_node =
+      sizeof(EdgeOffset) + sizeof(NodeId) + sizeof(int64_t) + sizeof(uint8_t);  // offset, order, id, role
+  return nodes * (a_node + labels / std::max<uint64_t>(1, data.num_nodes()));
 }
 
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages,

@@ -24,7 +24,7 @@ enum class PartitionMethod { kMetis, kMetisRecursive, kMultilevel, kRandom, kFil
 enum class PartitionObjective { kCut, kVolume };
 enum class NodeWeights { kUniform, kLabelled, kDegree };
 
-inline constexpr uint64_t kPartitionMemory = uint64_t{512} << 20;  // where the caller does not say
+inline constexpr uint64_t kPartitionMemory = uint64_t{512} << 20;  // if the caller does not say
 
 struct PartitionOptions {
   uint32_t parts = 0;  // p; 0: about one per thousand nodes
@@ -38,15 +38,14 @@ struct PartitionOptions {
   std::string name;  // of the folder under STORE/partitions; empty: made from the options
 
   // These do not change the result, and are not recorded with it.
-  bool replace = false;                // make it again where it is there
+  bool replace = false;                // make it again if it is there
   uint64_t memory = kPartitionMemory;  // for the layout's buffers and the mapped pages that it keeps
-  uint64_t metis_memory = UINT64_MAX;  // refused where METIS would take more
+  uint64_t metis_memory = UINT64_MAX;  // refused if METIS would take more
 
   void list_options(OptionList& list);
-  // Checked, with what one option says of another: a file to read from means that file. Error where they contradict.
+  // Checked, with what one option says of another: a file to read from means that file. Error if they contradict.
   PartitionOptions settled() const;
-  bool uses(const std::string& option) const;  // whether the chosen partitioner makes any use of it
-  uint32_t parts_of(uint64_t nodes) const;     // of so many nodes, more than none
+  uint32_t parts_of(uint64_t nodes) const;  // of so many nodes, more than none
   // Within a budget for the whole process. Error where the partition is still to be made and does not fit, with the
   // smallest budget that works: later() tells what the stages after it need, besides what the process has now.
   void take_memory(uint64_t budget, const Store& store, const std::function<uint64_t()>& later = {});
@@ -63,6 +62,9 @@ struct ClusterLayout {
   std::shared_ptr<const Store> files;  // where all of it is mapped from
 
   uint32_t num_clusters() const { return static_cast<uint32_t>(cluster_offsets.size() - 1); }
+
+  // What is always in memory of a layout of so many of these nodes: all that has a number or two a node.
+  static uint64_t table_bytes(const Dataset& data, uint64_t nodes);
 };
 
 struct PartitionResult {
@@ -82,12 +84,12 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& opt
 // The order in which an epoch takes the clusters: a permutation of 0 … p-1.
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);
 
-// N(A)·X of the layout, computed once and kept beside it. Dense stays dense (float32), sparse sparse; the identity's
+// N(A)·X of the layout, computed once and kept in its folder. Dense stays dense (float32), sparse sparse; the identity's
 // product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits.
 // rows_normalised: of X with every row divided by its sum.
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);
-fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation);  // where it is kept
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation);  // if it is kept
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);

@@ -116,7 +116,7 @@ std::string histogram(const std::vector<double>& own, const std::vector<double>&
       largest = std::max(largest, ++counts[which][bin]);
     }
   std::string text =
-      fmt::format("  {:13}  {:<{}}  {}\n", "entropy, bits", "clusters", kBarCells + 8, "at random, same sizes");
+      fmt::format("  {:13}  {:<{}}  {}\n", "entropy, bits", "clusters", kBarCells + 8, "random clusters, same sizes");
   for (size_t bin = 0; bin < kBins; ++bin)
     text += fmt::format("  {:5.2f} – {:5.2f}  {} {:>7}  {} {:>7}\n", top * static_cast<double>(bin) / kBins,
                         top * static_cast<double>(bin + 1) / kBins, bar(counts[0][bin], largest),
@@ -191,11 +191,11 @@ std::string PartitionQuality::to_table() const {
   line("clusters", fmt::format("{} of {:.1f} nodes ({} – {})", format_count(clusters), mean_size(),
                                format_count(smallest), format_count(largest)));
   line("balance, largest / mean", fmt::format("{:.3f}", balance()));
-  line("links kept within clusters",
+  line("edges kept within clusters",
        fmt::format("{:.1f} % ({} of {} cut)", 100 * share_kept(), format_count(links_cut), format_count(links)));
-  line("clusters without a label", format_count(clusters_without_labels));
+  if (clusters_without_labels > 0) line("clusters without a label", format_count(clusters_without_labels));
   line(fmt::format("batches of q = {}", clusters_per_batch).c_str(),
-       fmt::format("{} an epoch, {:.0f} nodes, ‖A_BB‖₀ = {} on average; {:.1f} % of entries", format_count(batches),
+       fmt::format("{} per epoch, {:.0f} nodes, ‖A_BB‖₀ = {} on average; {:.1f} % of entries", format_count(batches),
                    mean_batch_nodes, format_count(static_cast<uint64_t>(std::llround(mean_batch_entries))),
                    100 * entries_in_batches));
   if (entropy.empty()) return text;

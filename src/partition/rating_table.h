@@ -53,38 +53,43 @@ class RatingTable {
   uint32_t shift_ = 24, mask_ = 255;
 };
 
-// Adds up the weights of v's links by the group of the neighbour. Groups are fetched a few at a time before they are
-// added up: the misses of the cache then overlap. step: only every step-th neighbour.
-template <class Graph, class WeightOf>
-void add_neighbours(const Graph& graph, uint32_t v, const uint32_t* group_of, WeightOf&& weight_of, RatingTable& table,
-                    uint64_t step = 1) {
+// Calls use(group of the neighbour, entry) for the first `most` links of v that count. Groups are fetched a few at a
+// time before they are used: the misses of the cache then overlap.
+template <class Graph, class Use>
+void for_each_group(const Graph& graph, uint32_t v, const uint32_t* group_of, uint64_t most, Use&& use) {
   constexpr size_t kFetched = 64;
   uint32_t groups[kFetched];
-  const uint64_t begin = graph.offsets[v], end = graph.offsets[size_t{v} + 1];
+  const uint64_t end = graph.row_end(v);
   const uint32_t* const targets = graph.targets.data();
-  for (uint64_t e = begin; e < end;) {
-    const size_t count = std::min<uint64_t>(kFetched, (end - e + step - 1) / step);
-    for (size_t i = 0; i < count; ++i) groups[i] = group_of[targets[e + i * step]];
-    for (size_t i = 0; i < count; ++i, e += step)
-      if (groups[i] != UINT32_MAX && targets[e] != v) table.add(groups[i], weight_of(e));
+  for (uint64_t first = graph.row_begin(v); first < end && most > 0; first += kFetched) {
+    const size_t count = std::min<uint64_t>(kFetched, end - first);
+    if (graph.position.empty()) {
+      for (size_t i = 0; i < count; ++i) groups[i] = group_of[targets[first + i]];
+      for (size_t i = 0; i < count && most > 0; ++i)
+        if (targets[first + i] != v) use(groups[i], first + i), --most;
+    } else {
+      for (size_t i = 0; i < count; ++i) groups[i] = graph.target(first + i);
+      for (size_t i = 0; i < count && most > 0; ++i)
+        if (groups[i] != UINT32_MAX && groups[i] != v) use(group_of[groups[i]], first + i), --most;
+    }
   }
+}
+
+// Adds up the weights of v's links by the group of the neighbour.
+template <class Graph, class WeightOf>
+void add_neighbours(const Graph& graph, uint32_t v, const uint32_t* group_of, WeightOf&& weight_of, RatingTable& table,
+                    uint64_t most = UINT64_MAX) {
+  for_each_group(graph, v, group_of, most, [&](uint32_t group, uint64_t e) { table.add(group, weight_of(e)); });
 }
 
 // Asks for what rating v will read: the groups of its first neighbours. Called a few nodes ahead.
 template <class Graph>
 void prefetch_groups(const Graph& graph, uint32_t v, const uint32_t* group_of) {
   constexpr uint64_t kAhead = 64;
-  const uint64_t begin = graph.offsets[v], end = std::min<uint64_t>(graph.offsets[size_t{v} + 1], begin + kAhead);
+  if (!graph.position.empty()) return;
+  const uint64_t begin = graph.row_begin(v), end = std::min<uint64_t>(graph.row_end(v), begin + kAhead);
   const uint32_t* const targets = graph.targets.data();
   for (uint64_t e = begin; e < end; ++e) __builtin_prefetch(group_of + targets[e]);
-}
-
-// The same from an empty table.
-template <class Graph, class WeightOf>
-void rate_neighbours(const Graph& graph, uint32_t v, const uint32_t* group_of, WeightOf&& weight_of, RatingTable& table,
-                     uint64_t most_keys, uint64_t step = 1) {
-  table.begin(std::min((graph.degree(v) + step - 1) / step, most_keys));
-  add_neighbours(graph, v, group_of, weight_of, table, step);
 }
 
 // The calling thread's own.

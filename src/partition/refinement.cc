@@ -1,158 +1,37 @@
+// Jet moves nodes where they have more links, and a little further; greedy moves then take what is left.
+//
+// Each node's best other cluster is kept from one pass to the next and found again only where the node or a neighbour
+// has moved. That changes nothing in the result.
 #include "partition/refinement.h"
 
+#include <atomic>
 #include <numeric>
 
-#include "common/random.h"
-#include "common/threads.h"
-#include "partition/batches.h"
-#include "partition/rating_table.h"
+#include "partition/node_rating.h"
 
 namespace cgcn {
 namespace {
 
-// Weight of v's links to its own cluster, and the table of all.
-template <class WeightOf>
-uint32_t rate_clusters(const LevelGraph& graph, std::span<const uint32_t> of, NodeId v, uint32_t count,
-                       WeightOf&& weight_of, RatingTable& table) {
-  rate_neighbours(graph, v, of.data(), weight_of, table, count);
-  return table.weight_of(of[v]);
-}
-
-// Runs decide(v, table, weight to its own cluster) for every node of the range for which wanted(v); on all threads.
-template <class Wanted, class Decide>
-void rate_nodes(const LevelGraph& graph, const Clusters& clusters, size_t first, size_t last, Wanted&& wanted,
-                Decide&& decide) {
-  graph.with_weights([&](auto weight_of) {
-    parallel_blocks(last - first, kDecidedNodes, [&](size_t begin, size_t end) {
-      RatingTable& table = rating_table();
-      for (size_t i = first + begin; i < first + end; ++i) {
-        const auto v = static_cast<NodeId>(i);
-        if (i + 2 < first + end && wanted(v + 2)) prefetch_groups(graph, v + 2, clusters.of.data());
-        if (!wanted(v)) continue;
-        const uint32_t own = rate_clusters(graph, clusters.of, v, clusters.count, weight_of, table);
-        decide(v, table, own);
-      }
-      graph.release_rows(first + begin, first + end);
-    });
-  });
-}
-
-// A node that must leave its cluster.
-struct Leaver {
-  uint32_t from;
-  int64_t loss;
-  NodeId node;
-  uint32_t to;
-  auto key() const { return std::tuple(from, loss, node); }
-};
-
-class Balancer {
- public:
-  Balancer(const LevelGraph& graph, Clusters& clusters, uint64_t seed)
-      : graph_(graph), clusters_(clusters), seed_(seed) {}
-
-  bool run() {
-    constexpr uint32_t kRounds = 6;
-    for (uint32_t round = 0; round < kRounds; ++round) {
-      throw_if_interrupted();
-      if (!any_overloaded()) return true;
-      find_leavers();
-      let_leave(round + 1 == kRounds);
-    }
-    return !any_overloaded();
-  }
-
- private:
-  bool any_overloaded() const {
-    for (uint32_t c = 0; c < clusters_.count; ++c)
-      if (clusters_.overloaded(c)) return true;
-    return false;
-  }
-
-  // Every node of an overloaded cluster, with the cluster that has room to which it has the heaviest links; kNoNode
-  // where none has.
-  void find_leavers() {
-    leavers_.clear();
-    std::vector<std::vector<Leaver>> found((clusters_.of.size() + kDecidedNodes - 1) / kDecidedNodes);
-    rate_nodes(
-        graph_, clusters_, 0, clusters_.of.size(),
-        [&](NodeId v) { return clusters_.of[v] != kNoNode && clusters_.overloaded(clusters_.of[v]); },
-        [&](NodeId v, const RatingTable& table, uint32_t own) {
-          uint32_t best = kNoNode, best_weight = 0;
-          for (size_t i = 0; i < table.size(); ++i) {
-            const auto [cluster, weight] = table[i];
-            if (cluster == clusters_.of[v] || weight < best_weight || (weight == best_weight && cluster > best))
-              continue;
-            if (!clusters_.fits(graph_, v, cluster)) continue;
-            best = cluster;
-            best_weight = weight;
-          }
-          found[v / kDecidedNodes].push_back({clusters_.of[v], int64_t{own} - int64_t{best_weight}, v, best});
-        });
-    for (const auto& block : found) leavers_.insert(leavers_.end(), block.begin(), block.end());
-    std::sort(leavers_.begin(), leavers_.end(), [](const Leaver& a, const Leaver& b) { return a.key() < b.key(); });
-  }
-
-  // Lightest loss first, until the cluster is within its bound. In the last round also to where there are no links.
-  void let_leave(bool anywhere) {
-    uint32_t roomy = Random(seed_, Purpose::kPartition, 4).below(clusters_.count);
-    for (const Leaver& leaver : leavers_) {
-      if (!clusters_.overloaded(leaver.from)) continue;
-      uint32_t to = leaver.to;
-      if (to == kNoNode || !clusters_.fits(graph_, leaver.node, to)) {
-        if (!anywhere && to != kNoNode) continue;
-        to = find_room(leaver.node, roomy);
-        if (to == kNoNode) continue;
-      }
-      clusters_.move(graph_, leaver.node, to);
-    }
-  }
-  // The next cluster, round and round, that takes the node; kNoNode where none does.
-  uint32_t find_room(NodeId v, uint32_t& roomy) const {
-    for (uint32_t tried = 0; tried < clusters_.count; ++tried) {
-      if (clusters_.fits(graph_, v, roomy)) return roomy;
-      roomy = roomy + 1 == clusters_.count ? 0 : roomy + 1;
-    }
-    return kNoNode;
-  }
-
-  const LevelGraph& graph_;
-  Clusters& clusters_;
-  uint64_t seed_;
-  std::vector<Leaver> leavers_;
-};
-
-}  // namespace
-
-void Clusters::weigh(const LevelGraph& graph) {
-  for (size_t c = 0; c < graph.num_constraints; ++c) {
-    weight[c].assign(count, 0);
-    for (size_t v = 0; v < of.size(); ++v)
-      if (of[v] != kNoNode) weight[c][of[v]] += graph.node_weight(static_cast<NodeId>(v), c);
-  }
-}
-
-bool rebalance(const LevelGraph& graph, Clusters& clusters, uint64_t seed) {
-  return Balancer(graph, clusters, seed).run();
-}
-
-namespace {
-
 constexpr double kTemperature = 0.25;  // how much of its links to its own cluster a node may lose in a move
 
-class Jet {
+class Refinement {
  public:
-  Jet(const LevelGraph& graph, Clusters& clusters, uint64_t seed)
-      : graph_(graph), clusters_(clusters), seed_(seed), plan_(clusters.of.size()), locked_(clusters.of.size(), 0) {}
+  Refinement(const LevelGraph& graph, Clusters& clusters, uint64_t seed)
+      : graph_(graph),
+        clusters_(clusters),
+        seed_(seed),
+        plan_(clusters.of.size()),
+        outside_(clusters.of.size(), 0),
+        stale_(clusters.of.size(), 1),
+        moved_(clusters.of.size(), 0),
+        locked_(clusters.of.size(), 0) {}
 
-  // Returns the weight of the entries between clusters.
-  uint64_t run(uint32_t iterations) {
+  void run_jet(uint32_t iterations) {
     Buffer<uint32_t> best(clusters_.of.size());
     std::pair<bool, uint64_t> best_state;  // whether a cluster is above its bound; weight between clusters
     bool overloaded = false;
     for (uint32_t c = 0; c < clusters_.count; ++c) overloaded = overloaded || clusters_.overloaded(c);
     for (uint32_t i = 0; i <= iterations; ++i) {
-      throw_if_interrupted();
       const std::pair<bool, uint64_t> state{overloaded, choose()};  // before this iteration
       if (i == 0 || state < best_state) {
         std::copy(clusters_.of.begin(), clusters_.of.end(), best.begin());
@@ -160,12 +39,46 @@ class Jet {
       }
       if (i == iterations) break;
       const uint64_t moved = move_together();
-      overloaded = !rebalance(graph_, clusters_, seed_ + i);
+      overloaded = !rebalance(graph_, clusters_, seed_ + i, moved_);
+      mark_stale();
       if (moved < clusters_.of.size() / 500) iterations = i + 1;  // only to see what came of it
     }
+    for (size_t v = 0; v < best.size(); ++v) moved_[v] = best[v] != clusters_.of[v] ? 1 : 0;
     clusters_.of = std::move(best);
     clusters_.weigh(graph_);
-    return best_state.second;
+    mark_stale();
+  }
+
+  // Nodes that would have more links elsewhere, one after the other: each move makes the cut smaller.
+  void run_greedy(uint32_t rounds) {
+    for (uint32_t round = 0; round < rounds; ++round) {
+      choose();
+      uint64_t moved = 0;
+      graph_.with_weights([&](auto weight_of) {
+        for_each_stretch(clusters_.of.size(), kStretch, [&](size_t first, size_t last) {
+          for (size_t v = first; v < last; ++v)
+            if (plan_[v].to != kNoNode && plan_[v].gain > 0) moved += move_if_better(static_cast<NodeId>(v), weight_of);
+          graph_.release_rows(first, last);
+        });
+      });
+      if (moved == 0) return;
+      mark_stale();
+    }
+  }
+
+  // Weight of the entries between clusters. Finds where each node would go on its own.
+  uint64_t choose() {
+    std::vector<uint64_t> cut(count_blocks(clusters_.of.size()), 0);
+    rate_nodes(
+        graph_, clusters_, [&](NodeId v) { return stale_[v] != 0; },
+        [&](NodeId v, const RatingTable& table, uint32_t own) { plan(v, table, own); });
+    parallel_blocks(clusters_.of.size(), kDecidedNodes, [&](size_t begin, size_t end) {
+      for (size_t v = begin; v < end; ++v) {
+        cut[begin / kDecidedNodes] += outside_[v];
+        stale_[v] = 0;
+      }
+    });
+    return std::accumulate(cut.begin(), cut.end(), uint64_t{0});
   }
 
  private:
@@ -174,79 +87,112 @@ class Jet {
     int32_t gain;
   };
 
-  // Where each node would go on its own. Returns the weight of the entries between clusters.
-  uint64_t choose() {
-    std::vector<uint64_t> cut((clusters_.of.size() + kDecidedNodes - 1) / kDecidedNodes, 0);
-    rate_nodes(
-        graph_, clusters_, 0, clusters_.of.size(), [&](NodeId v) { return clusters_.of[v] != kNoNode; },
-        [&](NodeId v, const RatingTable& table, uint32_t own) {
-          uint32_t best = kNoNode, best_weight = 0;
-          for (size_t i = 0; i < table.size(); ++i) {
-            const auto [cluster, weight] = table[i];
-            if (cluster == clusters_.of[v]) continue;
-            cut[v / kDecidedNodes] += weight;
-            if (weight < best_weight || (weight == best_weight && cluster > best)) continue;
-            best = cluster;
-            best_weight = weight;
-          }
-          plan_[v].to = kNoNode;
-          if (locked_[v] != 0) {  // it has just moved
-            locked_[v] = 0;
-            return;
-          }
-          const int64_t gain = int64_t{best_weight} - int64_t{own};
-          if (best == kNoNode || static_cast<double>(-gain) > kTemperature * own) return;
-          plan_[v] = {best, static_cast<int32_t>(std::clamp<int64_t>(gain, INT32_MIN, INT32_MAX))};
-        });
-    return std::accumulate(cut.begin(), cut.end(), uint64_t{0});
+  void plan(NodeId v, const RatingTable& table, uint32_t own) {
+    uint32_t best = kNoNode, best_weight = 0;
+    uint64_t outside = 0;
+    for (size_t i = 0; i < table.size(); ++i) {
+      const auto [cluster, weight] = table[i];
+      if (cluster == clusters_.of[v]) continue;
+      outside += weight;
+      if (weight < best_weight || (weight == best_weight && cluster > best)) continue;
+      best = cluster;
+      best_weight = weight;
+    }
+    const int64_t gain = int64_t{best_weight} - int64_t{own};
+    outside_[v] = static_cast<uint32_t>(std::min<uint64_t>(outside, UINT32_MAX));
+    plan_[v] = {static_cast<double>(-gain) > kTemperature * own ? kNoNode : best,
+                static_cast<int32_t>(std::clamp<int64_t>(gain, INT32_MIN, INT32_MAX))};
+  }
+
+  // A node that has just moved stays for one iteration.
+  bool is_going(NodeId v) const { return plan_[v].to != kNoNode && locked_[v] == 0; }
+
+  // Whether v does not lose when the neighbours that gain more have moved before it.
+  template <class WeightOf>
+  bool still_gains(NodeId v, WeightOf&& weight_of) const {
+    const Plan plan = plan_[v];
+    int64_t gain = 0;
+    for (EdgeOffset e = graph_.row_begin(v); e < graph_.row_end(v); ++e) {
+      const NodeId u = graph_.target(e);
+      if (u == kNoNode || u == v) continue;
+      const Plan other = plan_[u];
+      const bool before = (other.gain > plan.gain || (other.gain == plan.gain && u < v)) && is_going(u);
+      const uint32_t there = before ? other.to : clusters_.of[u];
+      if (there == plan.to) gain += weight_of(e);
+      if (there == clusters_.of[v]) gain -= weight_of(e);
+    }
+    return gain >= 0;
   }
 
   // Nodes whose gain holds when those that gain more have moved, go. Returns how many.
   uint64_t move_together() {
-    const size_t n = clusters_.of.size();
-    Buffer<uint8_t> goes(n, 0);
     graph_.with_weights([&](auto weight_of) {
-      parallel_blocks(n, kDecidedNodes, [&](size_t begin, size_t end) {
+      for_each_block(graph_, clusters_.of.size(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           const auto v = static_cast<NodeId>(i);
-          const Plan plan = plan_[v];
-          if (clusters_.of[v] == kNoNode || plan.to == kNoNode) continue;
-          int64_t gain = 0;
-          for (EdgeOffset e = graph_.offsets[v]; e < graph_.offsets[size_t{v} + 1]; ++e) {
-            const NodeId u = graph_.targets[e];
-            uint32_t there = clusters_.of[u];
-            if (there == kNoNode || u == v) continue;
-            const Plan other = plan_[u];
-            if (other.to != kNoNode && (other.gain > plan.gain || (other.gain == plan.gain && u < v))) there = other.to;
-            if (there == plan.to) gain += weight_of(e);
-            if (there == clusters_.of[v]) gain -= weight_of(e);
-          }
-          goes[v] = gain >= 0 ? 1 : 0;
+          moved_[i] = is_going(v) && still_gains(v, weight_of) ? 1 : 0;
         }
-        graph_.release_rows(begin, end);
       });
     });
     uint64_t moved = 0;
-    for (size_t v = 0; v < n; ++v) {
-      if (goes[v] == 0) continue;
+    for (size_t v = 0; v < moved_.size(); ++v) {
+      locked_[v] = moved_[v];
+      if (moved_[v] == 0) continue;
       clusters_.move(graph_, static_cast<NodeId>(v), plan_[v].to);
-      locked_[v] = 1;
       ++moved;
     }
     return moved;
   }
 
+  template <class WeightOf>
+  bool move_if_better(NodeId v, WeightOf&& weight_of) {
+    RatingTable& table = rating_table();
+    table.begin(std::min<uint64_t>(graph_.degree(v), clusters_.count));
+    add_neighbours(graph_, v, clusters_.of.data(), weight_of, table);
+    uint32_t best = kNoNode, best_weight = table.weight_of(clusters_.of[v]);
+    for (size_t i = 0; i < table.size(); ++i) {
+      const auto [cluster, weight] = table[i];
+      if (weight <= best_weight || !clusters_.fits(graph_, v, cluster)) continue;
+      best = cluster;
+      best_weight = weight;
+    }
+    if (best == kNoNode) return false;
+    clusters_.move(graph_, v, best);
+    moved_[v] = 1;
+    return true;
+  }
+
+  // What moved, and what is linked to it, is looked at again.
+  void mark_stale() {
+    for_each_block(graph_, moved_.size(), [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        if (moved_[i] == 0) continue;
+        moved_[i] = 0;
+        const auto v = static_cast<NodeId>(i);
+        std::atomic_ref(stale_[i]).store(1, std::memory_order_relaxed);
+        for (EdgeOffset e = graph_.row_begin(v); e < graph_.row_end(v); ++e)
+          if (const NodeId u = graph_.target(e); u != kNoNode)
+            std::atomic_ref(stale_[u]).store(1, std::memory_order_relaxed);
+      }
+    });
+  }
+
   const LevelGraph& graph_;
   Clusters& clusters_;
   uint64_t seed_;
-  Buffer<Plan> plan_;
-  Buffer<uint8_t> locked_;
+  Buffer<Plan> plan_;         // the best other cluster, whether it has room or not
+  Buffer<uint32_t> outside_;  // weight of the links to other clusters
+  Buffer<uint8_t> stale_;     // plan_ and outside_ are to be found again
+  Buffer<uint8_t> moved_, locked_;
 };
 
 }  // namespace
 
-uint64_t refine_jet(const LevelGraph& graph, Clusters& clusters, uint32_t iterations, uint64_t seed) {
-  return Jet(graph, clusters, seed).run(iterations);
+uint64_t refine(const LevelGraph& graph, Clusters& clusters, const RefinementEffort& effort, uint64_t seed) {
+  Refinement refinement(graph, clusters, seed);
+  refinement.run_jet(effort.jet_iterations);
+  refinement.run_greedy(effort.greedy_rounds);
+  return refinement.choose();
 }
 
 }  // namespace cgcn

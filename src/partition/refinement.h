@@ -9,7 +9,7 @@ namespace cgcn {
 
 // Which cluster each node of a level is in, and what the clusters weigh.
 struct Clusters {
-  Buffer<uint32_t> of;  // per node; kNoNode where it is not partitioned
+  Buffer<uint32_t> of;  // per node
   uint32_t count = 0;
   std::array<std::vector<uint64_t>, kMostConstraints> weight;
   std::array<uint64_t, kMostConstraints> most{};  // that a cluster may weigh
@@ -33,12 +33,18 @@ struct Clusters {
 };
 
 // Moves nodes out of clusters above their bound, those that lose least first, into clusters that have room. Returns
-// whether all are within it now; with nodes of weight 1 they are if the bound can be kept at all.
-bool rebalance(const LevelGraph& graph, Clusters& clusters, uint64_t seed);
+// whether all are within it now; with nodes of weight 1 they are if the bound can be kept at all. moved: set to 1 for
+// nodes that moved, where it is given.
+bool rebalance(const LevelGraph& graph, Clusters& clusters, uint64_t seed, std::span<uint8_t> moved = {});
+
+struct RefinementEffort {
+  uint32_t jet_iterations = 6, greedy_rounds = 3;
+};
 
 // Jet (Gilbert, Madduri, Boman and Rajamanickam 2024): nodes move at once, also to where they lose a little or there is
-// no room, by what their neighbours are about to do; then clusters are balanced again. Keeps the best balanced state
-// that it met, and returns the weight of the entries between its clusters.
-uint64_t refine_jet(const LevelGraph& graph, Clusters& clusters, uint32_t iterations, uint64_t seed);
+// no room, by what their neighbours are about to do; then clusters are balanced again. From the best balanced state
+// that it met, nodes then move one by one where they gain and there is room. Returns the weight of the entries between
+// clusters.
+uint64_t refine(const LevelGraph& graph, Clusters& clusters, const RefinementEffort& effort, uint64_t seed);
 
 }  // namespace cgcn

@@ -9,6 +9,8 @@
 
 namespace cgcn {
 
+inline constexpr const char* kMetisStage = "METIS";  // done by a process of its own
+
 class Stages {
  public:
   struct Stage {

@@ -1,4 +1,4 @@
-// The graph among the chosen nodes as a partitioner wants it: every link in both directions, no loops.
+// The graph among the chosen nodes as a partitioner wants it: every edge in both directions, no loops.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace cgcn {
 
 inline constexpr size_t kSymmetrisedRows = 4096;
 
-// Where each node of the store is among the chosen ones; kNoNode where it is not.
+// Where each node of the store is among the chosen ones; kNoNode if it is not.
 inline Buffer<NodeId> positions_of(std::span<const NodeId> nodes, NodeId num_nodes) {
   Buffer<NodeId> position(num_nodes, kNoNode);
   for (size_t i = 0; i < nodes.size(); ++i) position[nodes[i]] = static_cast<NodeId>(i);
@@ -34,7 +34,7 @@ class SymmetricRows {
 
   Buffer<Offset> offsets;
   Buffer<Target> targets;
-  Buffer<float> weights;  // magnitudes; empty where the graph has none
+  Buffer<float> weights;  // magnitudes; empty if the graph has none
 
  private:
   // Calls use(position of the neighbour, place in the graph) for each kept neighbour of row i.

@@ -1,6 +1,7 @@
 #include "partition/multilevel.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <functional>
@@ -131,17 +132,32 @@ TEST(Multilevel, AwkwardGraphsWork) {
       }
 }
 
+// One node with a link to every other; these lie on paths of 50.
+Dataset hub_over_paths(NodeId n) {
+  EdgeList edges;
+  for (NodeId v = 1; v < n; ++v) edges.add(0, v);
+  for (NodeId v = 1; v + 1 < n; ++v)
+    if (v % 50 != 0) edges.add(v, v + 1);
+  return dataset_of(n, edges);
+}
+
 TEST(Multilevel, AHubOfAMillionLinks) {
   log::set_level(log::Level::kQuiet);
   constexpr NodeId kNodes = 1'000'001;
-  EdgeList edges;
-  for (NodeId v = 1; v < kNodes; ++v) edges.add(0, v);
-  for (NodeId v = 1; v + 1 < kNodes; ++v)
-    if (v % 50 != 0) edges.add(v, v + 1);  // paths of 50 under it
-  const Dataset data = dataset_of(kNodes, edges);
+  const Dataset data = hub_over_paths(kNodes);
   const MultilevelRun run = run_on(data, 1000);
   expect_sound(run.clusters, kNodes, 1000, 1.03f);
   EXPECT_GT(kept_share(data.graph, run.clusters), 0.4);  // all but the hub's links and a few: 0.49
+}
+
+TEST(Multilevel, AHubThatStaysOnDisk) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset data = hub_over_paths(100'001);
+  const std::vector<NodeId> nodes = every_node(data);
+  const MultilevelRun run = run_on(data, 100);
+  const MultilevelRun on_disk =
+      partition_multilevel(make_level_graph(data, nodes, NodeWeights::kUniform, /*memory=*/1), 100, {});
+  EXPECT_TRUE(std::equal(run.clusters.begin(), run.clusters.end(), on_disk.clusters.begin()));
 }
 
 // Communities of `size` nodes, each with `inside` links per node within and `between` links per node to anywhere.
@@ -196,14 +212,18 @@ TEST(Multilevel, HeavyLinksHoldNodesTogether) {
   for (NodeId i = 0; i < 20000; i += 2) ASSERT_EQ(run.clusters[i], run.clusters[i + 1]) << i;
 }
 
+void label_every_fourth(Dataset& data) {
+  std::vector<uint8_t> split(data.num_nodes(), 255);
+  for (NodeId v = 0; v < data.num_nodes(); v += 4) split[v] = 0;
+  data.split = split;
+  data.labels = Labels::single(std::vector<int32_t>(data.num_nodes(), 0), 2);
+}
+
 TEST(Multilevel, NodeWeightsAreBalanced) {
   log::set_level(log::Level::kQuiet);
   Dataset data = planted(40, 100, 6, 2);
   const NodeId n = data.num_nodes();
-  std::vector<uint8_t> split(n, 255);
-  for (NodeId v = 0; v < n; v += 4) split[v] = 0;
-  data.split = split;
-  data.labels = Labels::single(std::vector<int32_t>(n, 0), 2);
+  label_every_fourth(data);
   PartitionOptions options;
   options.node_weights = NodeWeights::kDegree;
   std::vector<uint64_t> entries(16, 0);
@@ -217,6 +237,10 @@ TEST(Multilevel, NodeWeightsAreBalanced) {
   const MultilevelRun by_label = run_on(data, 16, options);
   expect_sound(by_label.clusters, n, 16, 1.03f);
   for (NodeId v = 0; v < n; v += 4) ++labelled[by_label.clusters[v]];
+  const std::vector<NodeId> nodes = every_node(data);
+  const MultilevelRun on_disk =
+      partition_multilevel(make_level_graph(data, nodes, NodeWeights::kLabelled, /*memory=*/1), 16, options);
+  EXPECT_TRUE(std::equal(by_label.clusters.begin(), by_label.clusters.end(), on_disk.clusters.begin()));
   EXPECT_LE(*std::max_element(labelled.begin(), labelled.end()), 66u);  // 62.5 on average
 }
 
@@ -231,6 +255,109 @@ TEST(Multilevel, AnInterruptStopsIt) {
   EXPECT_THROW(partition_multilevel(std::move(graph), 2000, {}), Interrupted);
   user.join();
   clear_interrupt();
+}
+
+// The same bits in any memory: all in memory, or read from disk in every pass, with a contraction of many stretches.
+TEST(Multilevel, AGraphThatStaysOnDiskGivesTheSameClusters) {
+  log::set_level(log::Level::kQuiet);
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Dataset data = seed == 0 ? planted(600, 40, 6, 3) : fuzzed_graph(seed);
+    std::vector<NodeId> nodes;
+    for (NodeId v = 0; v < data.num_nodes(); ++v)
+      if (seed % 3 == 1 || v % 4 != 1) nodes.push_back(v);
+    if (nodes.size() < 8) continue;
+    PartitionOptions options;
+    options.node_weights = std::array{NodeWeights::kUniform, NodeWeights::kLabelled, NodeWeights::kDegree}[seed % 3];
+    label_every_fourth(data);
+    const auto clusters = [&](uint64_t memory, int threads) {
+      const ThreadCountScope scope(threads);
+      LevelGraph graph = make_level_graph(data, nodes, options.node_weights, memory);
+      EXPECT_EQ(graph.streamed > 0, memory == 1 && !data.graph.directed());
+      const MultilevelRun run = partition_multilevel(std::move(graph), seed == 0 ? 600 : 4, options);
+      return std::vector<uint32_t>(run.clusters.begin(), run.clusters.end());
+    };
+    const std::vector<uint32_t> in_memory = clusters(UINT64_MAX, 1);
+    EXPECT_EQ(in_memory, clusters(1, 1));
+    EXPECT_EQ(in_memory, clusters(1, 3));
+    if (HasFailure()) return;
+  }
+}
+
+// What is kept from pass to pass is what a pass from nothing would find: the cut that refining returns is the one that
+// is there, it never grows, and clusters weigh what their nodes do.
+TEST(Multilevel, RefiningReturnsTheCutThatIsThere) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = fuzzed_graph(seed);
+    const LevelGraph graph = make_level_graph(data, every_node(data), NodeWeights::kUniform);
+    Random random(seed, Purpose::kTest, 94);
+    Clusters clusters;
+    clusters.count = 2 + random.below(std::min<NodeId>(40, data.num_nodes() - 1));
+    clusters.of = Buffer<uint32_t>(data.num_nodes());
+    for (size_t v = 0; v < clusters.of.size(); ++v) clusters.of[v] = static_cast<uint32_t>(v % clusters.count);
+    clusters.weigh(graph);
+    clusters.most[0] = (data.num_nodes() + clusters.count - 1) / clusters.count + random.below(3);
+    const auto cut = [&] {
+      uint64_t sum = 0;
+      graph.with_weights([&](auto weight_of) {
+        for (NodeId v = 0; v < graph.num_nodes(); ++v)
+          for (EdgeOffset e = graph.row_begin(v); e < graph.row_end(v); ++e)
+            if (clusters.of[graph.target(e)] != clusters.of[v]) sum += weight_of(e);
+      });
+      return sum;
+    };
+    const uint64_t before = cut();
+    const uint64_t after = refine(graph, clusters, {1 + random.below(8), random.below(4)}, seed);
+    EXPECT_EQ(after, cut());
+    EXPECT_LE(after, before);
+    const std::vector<uint64_t> weights = clusters.weight[0];
+    clusters.weigh(graph);
+    EXPECT_EQ(weights, clusters.weight[0]);
+    EXPECT_LE(*std::max_element(weights.begin(), weights.end()), clusters.most[0]);
+    if (HasFailure()) return;
+  }
+}
+
+// Weights are 32 bits: clusters end before their sum does.
+TEST(Multilevel, WeightsOfCoarseNodesDoNotOverflow) {
+  const Dataset data = planted(10, 40, 8, 1);
+  LevelGraph graph = make_level_graph(data, every_node(data), NodeWeights::kUniform);
+  graph.node_weights[0] = Buffer<uint32_t>(data.num_nodes(), uint32_t{1} << 30);
+  ClusteringLimits limits;
+  limits.most_weight = {uint64_t{1} << 40, 0};
+  const Clustering clustering = propagate_labels(graph, limits);
+  const LevelGraph coarse = contract(graph, clustering.cluster_of, clustering.num_clusters);
+  EXPECT_LT(clustering.num_clusters, data.num_nodes());
+  std::vector<uint64_t> weight(clustering.num_clusters, 0);
+  for (const NodeId cluster : clustering.cluster_of) weight[cluster] += uint64_t{1} << 30;
+  for (NodeId c = 0; c < coarse.num_nodes(); ++c) EXPECT_EQ(coarse.node_weight(c), weight[c]);
+  EXPECT_EQ(coarse.total_weight(), graph.total_weight());
+}
+
+// Rows that begin after the first 2³² entries. The row before them is as long as that, holds nothing but loops, is not
+// partitioned, and takes no memory.
+TEST(Multilevel, RowsBeyondFourBillionEntriesAreRead) {
+  log::set_level(log::Level::kQuiet);
+  const Dataset small = planted(60, 50, 6, 2);
+  const uint64_t skipped = (uint64_t{1} << 32) + 12345, bytes = (skipped + small.graph.num_entries()) * sizeof(NodeId);
+  void* const mapped =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) GTEST_SKIP() << "no address space for it";
+  auto* const targets = static_cast<NodeId*>(mapped);
+  for (uint64_t e = 0; e < small.graph.num_entries(); ++e) targets[skipped + e] = small.graph.targets()[e] + 1;
+  std::vector<EdgeOffset> offsets{0};
+  for (const EdgeOffset offset : small.graph.offsets()) offsets.push_back(skipped + offset);
+  Dataset data;
+  data.graph = CsrGraph(offsets, {{targets, bytes / sizeof(NodeId)}, std::shared_ptr<const void>()}, {}, false);
+  std::vector<NodeId> nodes(small.num_nodes());
+  std::iota(nodes.begin(), nodes.end(), NodeId{1});
+  const MultilevelRun far = partition_multilevel(make_level_graph(data, nodes, NodeWeights::kDegree, 1), 60, {});
+  const MultilevelRun near =
+      partition_multilevel(make_level_graph(small, every_node(small), NodeWeights::kDegree), 60, {});
+  EXPECT_TRUE(std::equal(near.clusters.begin(), near.clusters.end(), far.clusters.begin()));
+  EXPECT_EQ(far.levels[0].entries, small.graph.num_entries());
+  ::munmap(mapped, bytes);
 }
 
 TEST(Multilevel, ContractionAddsUpWhatLiesBetweenClusters) {

@@ -1,0 +1,109 @@
+// Clusters within their bounds: nodes leave those that are above, the ones that lose least first.
+#include <tuple>
+
+#include "common/random.h"
+#include "partition/node_rating.h"
+
+namespace cgcn {
+namespace {
+
+// A node that must leave its cluster.
+struct Leaver {
+  uint32_t from;
+  int64_t loss;
+  NodeId node;
+  uint32_t to;
+  auto key() const { return std::tuple(from, loss, node); }
+};
+
+class Balancer {
+ public:
+  Balancer(const LevelGraph& graph, Clusters& clusters, uint64_t seed, std::span<uint8_t> moved)
+      : graph_(graph), clusters_(clusters), seed_(seed), moved_(moved) {}
+
+  bool run() {
+    constexpr uint32_t kRounds = 6;
+    for (uint32_t round = 0; round < kRounds; ++round) {
+      throw_if_interrupted();
+      if (!any_overloaded()) return true;
+      find_leavers();
+      let_leave(round + 1 == kRounds);
+    }
+    return !any_overloaded();
+  }
+
+ private:
+  bool any_overloaded() const {
+    for (uint32_t c = 0; c < clusters_.count; ++c)
+      if (clusters_.overloaded(c)) return true;
+    return false;
+  }
+
+  // Every node of an overloaded cluster, with the cluster that has room to which it has the heaviest links; kNoNode
+  // where none has.
+  void find_leavers() {
+    leavers_.clear();
+    std::vector<std::vector<Leaver>> found(count_blocks(clusters_.of.size()));
+    rate_nodes(
+        graph_, clusters_, [&](NodeId v) { return clusters_.overloaded(clusters_.of[v]); },
+        [&](NodeId v, const RatingTable& table, uint32_t own) {
+          uint32_t best = kNoNode, best_weight = 0;
+          for (size_t i = 0; i < table.size(); ++i) {
+            const auto [cluster, weight] = table[i];
+            if (cluster == clusters_.of[v] || weight < best_weight || (weight == best_weight && cluster > best))
+              continue;
+            if (!clusters_.fits(graph_, v, cluster)) continue;
+            best = cluster;
+            best_weight = weight;
+          }
+          found[v / kDecidedNodes].push_back({clusters_.of[v], int64_t{own} - int64_t{best_weight}, v, best});
+        });
+    for (const auto& block : found) leavers_.insert(leavers_.end(), block.begin(), block.end());
+    std::sort(leavers_.begin(), leavers_.end(), [](const Leaver& a, const Leaver& b) { return a.key() < b.key(); });
+  }
+
+  // Lightest loss first, until the cluster is within its bound. In the last round also to where there are no links.
+  void let_leave(bool anywhere) {
+    uint32_t roomy = Random(seed_, Purpose::kPartition, 4).below(clusters_.count);
+    for (const Leaver& leaver : leavers_) {
+      if (!clusters_.overloaded(leaver.from)) continue;
+      uint32_t to = leaver.to;
+      if (to == kNoNode || !clusters_.fits(graph_, leaver.node, to)) {
+        if (!anywhere && to != kNoNode) continue;
+        to = find_room(leaver.node, roomy);
+        if (to == kNoNode) continue;
+      }
+      clusters_.move(graph_, leaver.node, to);
+      if (!moved_.empty()) moved_[leaver.node] = 1;
+    }
+  }
+  // The next cluster, round and round, that takes the node; kNoNode where none does.
+  uint32_t find_room(NodeId v, uint32_t& roomy) const {
+    for (uint32_t tried = 0; tried < clusters_.count; ++tried) {
+      if (clusters_.fits(graph_, v, roomy)) return roomy;
+      roomy = roomy + 1 == clusters_.count ? 0 : roomy + 1;
+    }
+    return kNoNode;
+  }
+
+  const LevelGraph& graph_;
+  Clusters& clusters_;
+  uint64_t seed_;
+  std::span<uint8_t> moved_;
+  std::vector<Leaver> leavers_;
+};
+
+}  // namespace
+
+void Clusters::weigh(const LevelGraph& graph) {
+  for (size_t c = 0; c < graph.num_constraints; ++c) {
+    weight[c].assign(count, 0);
+    for (size_t v = 0; v < of.size(); ++v) weight[c][of[v]] += graph.node_weight(static_cast<NodeId>(v), c);
+  }
+}
+
+bool rebalance(const LevelGraph& graph, Clusters& clusters, uint64_t seed, std::span<uint8_t> moved) {
+  return Balancer(graph, clusters, seed, moved).run();
+}
+
+}  // namespace cgcn
