@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "common/progress.h"
-#include "io/fields.h"
+#include "io/text/fields.h"
 
 namespace cgcn {
 namespace {
@@ -73,7 +73,7 @@ void NodeIndex::refuse_unknown(const fs::path& file) {
     throw Error(fmt::format("{} {} out of range: {} gives {} nodes, 0 to {}",
                             one ? "node id " + std::string(unknown_[0]) : listed, one ? "is" : "are", counted, size_,
                             int64_t{size_} - 1),
-                first_unknown_, "where ids are not row numbers, " + name_the_nodes_in(counted_in_));
+                first_unknown_, "if ids are not row numbers, " + name_the_nodes_in(counted_in_));
   throw Error(fmt::format("{} {} not in {}", listed, one ? "is" : "are", counted), first_unknown_,
               "give every node a row there");
 }

@@ -14,8 +14,8 @@
 
 #include "graph/dataset.h"
 #include "graph/graph_builder.h"
-#include "io/line_reader.h"
-#include "io/name_table.h"
+#include "io/text/line_reader.h"
+#include "io/text/name_table.h"
 
 namespace cgcn {
 
@@ -29,10 +29,10 @@ class NodeIndex {
   static NodeIndex open(bool fast);
   static NodeIndex listed();
 
-  // The provisional number of an id; an Error at the reader's line where it is negative, or no number where ids are row
+  // The provisional number of an id; an Error at the reader's line if it is negative, or no number if ids are row
   // numbers. kNoNode: there is no such node, which is noted for refuse_unknown().
   NodeId put(std::string_view id, const LineReader& at);
-  // Error that counts and lists the unknown ids of this file, where there were such.
+  // Error that counts and lists the unknown ids of this file, if there were such.
   void refuse_unknown(const fs::path& file);
   bool knows(std::string_view id) const;  // after close()
   // The same for an id of digits that has been read already.
@@ -80,7 +80,7 @@ class NodeIndex {
 };
 
 // Edges that were read, as the graph is to have them: with final numbers in place of provisional ones (index null: they
-// are final), and without weights where every weight is 1.
+// are final), and without weights if every weight is 1.
 class SettledEdges final : public EdgeSource {
  public:
   SettledEdges(EdgeList& edges, const NodeIndex* index);

@@ -5,13 +5,13 @@
 #include "common/error.h"
 #include "common/input_file.h"
 #include "common/progress.h"
-#include "io/import_steps.h"
-#include "io/npz.h"
+#include "io/formats/import_steps.h"
+#include "io/numpy/npz.h"
 
 namespace cgcn {
 
 void ImportOptions::list_options(OptionList& list) {
-  list.begin_group("Reading");
+  list.begin_group("Input");
   std::string names = "auto";
   for (const auto& reader : all_readers()) names += ", " + reader->name();
   list.add("format", &format, "the source's format: " + names).value("NAME").shape([names](const std::string& text) {
@@ -21,35 +21,35 @@ void ImportOptions::list_options(OptionList& list) {
     if (std::find(known.begin(), known.end(), text) != known.end()) return;
     throw std::invalid_argument(fmt::format("'{}' is not one of {}{}", text, names, did_you_mean(text, known)));
   });
-  list.add("directed", &directed, "keep the direction of edges; otherwise each gets its reverse");
-  list.add("keep-self-loops", &keep_self_loops, "keep edges from a node to itself; otherwise they are dropped");
-  list.add("split", &split, "draw train/validation/test by these shares of the labelled nodes, such as 60/20/20")
+  list.add("directed", &directed, "keep edge directions (default: undirected)");
+  list.add("keep-self-loops", &keep_self_loops, "keep self-loops (default: dropped)");
+  list.add("split", &split, "random train/validation/test split of the labelled nodes, such as 60/20/20")
       .value("A/B/C")
       .shape([](const std::string& text) {
         if (!text.empty()) parse_split_shares(text);
       });
-  list.add("seed", &seed, "what --split is drawn with");
-  list.add("features", &features, "features file; default: the usual names beside the source; none: no features")
+  list.add("seed", &seed, "random seed of --split");
+  list.add("features", &features, "features file; default: the usual names next to the source; none: no features")
       .value("FILE");
-  list.add("labels", &labels, "labels file; default: the usual names beside the source; none: no labels").value("FILE");
+  list.add("labels", &labels, "labels file; default: the usual names next to the source; none: no labels")
+      .value("FILE");
   list.add("split-file", &split_file, "train/validation/test split: CSV, text or .npy; none: no split").value("FILE");
   list.add("multi-label", &multi_label,
            "keep labels of 0 and 1 as multi-label; default: one class per node if every row has exactly one 1");
-  list.begin_group("Tables of text");
+  list.begin_group("Text files");
   const auto add_header = [&](const char* name, HeaderLine* target, const char* help) {
     list.add_choice(name, target, {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
                     help);
   };
-  add_header("header", &header, "whether text files begin with a line of column names; auto: as each looks");
-  add_header("features-header", &features_header, "the same for the features file only; auto: as --header");
-  add_header("labels-header", &labels_header, "the same for the labels file only; auto: as --header");
+  add_header("header", &header, "whether text files have a header line; auto: detect");
+  add_header("features-header", &features_header, "header line of the features file; auto: as --header");
+  add_header("labels-header", &labels_header, "header line of the labels file; auto: as --header");
   list.add("id-column", &id_column,
-           "column that names the nodes in features, labels and split (names separated by commas, where they differ); "
+           "column that names the nodes in features, labels and split (comma-separated if they differ); "
            "none: row i is node i")
       .value("NAME");
   list.add("label-column", &label_column, "column of the labels file that holds the class").value("NAME");
-  list.add("drop-columns", &drop_columns, "columns of the features file to leave out, separated by commas")
-      .value("NAMES");
+  list.add("drop-columns", &drop_columns, "feature columns to ignore, comma-separated").value("NAMES");
   list.add_choice(
       "missing", &missing,
       {{"refuse", MissingValues::kRefuse},

@@ -22,7 +22,7 @@ struct ImportOptions {
   uint64_t seed = 1;
   // Files whose names are not the usual ones beside the source; "none": not to be read.
   std::string features, labels, split_file;
-  bool multi_label = false;  // keep 0/1 labels as such where every row has exactly one 1
+  bool multi_label = false;  // keep 0/1 labels as such if every row has exactly one 1
 
   // Tables of text.
   HeaderLine header = HeaderLine::kAuto;  // whether they begin with the names of their columns
@@ -35,16 +35,16 @@ struct ImportOptions {
   uint64_t memory = UINT64_MAX;  // for the whole process
 
   void list_options(OptionList& list);
-  // Error where an option about tables of text is given; encoding_too: also those that say how features are encoded.
+  // Error if an option about tables of text is given; encoding_too: also those that say how features are encoded.
   void refuse_table_options(const std::string& format, bool encoding_too = true) const;
 };
 
-// What was read and mended, as lines such as “302 duplicate entries merged”.
+// What was read and fixed, as lines such as “302 duplicate entries merged”.
 struct ImportReport {
   std::string name;  // what the source calls itself, such as "cora"; empty: the file's name is used
   std::vector<std::string> lines;
   BuildCounts counts;
-  // “1 node has no edge”, “17 nodes have no edge”; nothing where the count is 0.
+  // “1 node has no edge”, “17 nodes have no edge”; nothing if the count is 0.
   void add_line(uint64_t count, const std::string& one, const std::string& many, const std::string& rest);
   void add_counts(const BuildCounts& counts, const BuildOptions& options);
 };
@@ -63,7 +63,7 @@ class Reader {
 
 // Every format, the more particular ones first: the first that recognises a source reads it.
 const std::vector<std::unique_ptr<Reader>>& all_readers();
-// By options.format, or the one that recognises the source; Error listing what was looked for where none does.
+// By options.format, or the one that recognises the source; Error listing what was looked for if none does.
 const Reader& choose_reader(const fs::path& source, const ImportOptions& options);
 
 std::unique_ptr<Reader> make_graphsage_reader();

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "io/npz.h"
-#include "io/pickle.h"
+#include "io/numpy/npz.h"
+#include "io/serialised/pickle.h"
 #include "io_support.h"
 
 namespace cgcn {
@@ -184,7 +184,7 @@ TEST(BrokenNpz, EachIsNamed) {
   EXPECT_THAT(npz_error(zip({{"a.npy", kWhole, true}}, 170)), HasSubstr("declares 170 bytes but unpacks to 160"));
   EXPECT_THAT(npz_error(zip({{"a.npy", kWhole, true}}, 100)), HasSubstr("damaged or cut off"));
   EXPECT_THAT(npz_error(zip({{"a.npy", kWhole}}, {}, 12)), HasSubstr("method 12, which is not read"));
-  EXPECT_THAT(npz_error(zip({{"a.npy", kWhole}, {"a.npy", kWhole}})), HasSubstr("there twice"));
+  EXPECT_THAT(npz_error(zip({{"a.npy", kWhole}, {"a.npy", kWhole}})), HasSubstr("listed twice"));
   EXPECT_THAT(npz_error(zip({{"a.npy", "text"}})), HasSubstr("is not a .npy file"));
   std::string altered = whole;
   altered[30 + 5 + 128] ^= 1;
@@ -285,7 +285,7 @@ TEST(BrokenPickle, EachIsNamed) {
   EXPECT_THAT(pickle_error("\x80\x02N"), HasSubstr("it is cut off"));
   EXPECT_THAT(pickle_error("\x80\x02."), HasSubstr("a value is missing"));
   EXPECT_THAT(pickle_error("\x80\x02N."), HasSubstr("does not hold an array"));
-  EXPECT_THAT(pickle_error("\x80\x02h\x05."), HasSubstr("refers to a value that is not there"));
+  EXPECT_THAT(pickle_error("\x80\x02h\x05."), HasSubstr("refers to a value that does not exist"));
   EXPECT_THAT(pickle_error("\x80\x02t."), HasSubstr("a mark is missing"));
   EXPECT_THAT(pickle_error(std::string("\x80\x02T\xFF\xFF\xFF\xFF.", 8)), HasSubstr("it is cut off"));
   EXPECT_THAT(pickle_error("\x80\x02P."), HasSubstr("opcode 0x50, which is not read"));

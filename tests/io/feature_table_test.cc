@@ -172,11 +172,11 @@ TEST(FeatureTable, TableOptionsAreRefusedWhereThereIsNoTable) {
   EXPECT_THAT(test::import_error(folder / "g", options), HasSubstr("--id-column: is for tables of text"));
   Table table("id,age\na,1\nb,2\nc,3\nd,4\n");
   table.options.label_column = "age";
-  EXPECT_THAT(table.error(), HasSubstr("--label-column: there is no labels file of text"));
+  EXPECT_THAT(table.error(), HasSubstr("--label-column: there is no text file of labels"));
   table.options = {};
   table.options.features = "none";
   table.options.drop_columns = "age";
-  EXPECT_THAT(table.error(), HasSubstr("--drop-columns: there is no features file of text"));
+  EXPECT_THAT(table.error(), HasSubstr("--drop-columns: there is no text file of features"));
   table.options = {};
   table.import();
   fs::rename(table.folder / "s", table.folder / "first");

@@ -102,11 +102,11 @@ void expect_refusal(const char* mount_options, const std::string& expected, bool
 }
 
 TEST(ImportLimits, AFullDiskIsSaidAndNothingIsLeft) {
-  expect_refusal("size=1m", "cannot write: No space left on device\n  try: free some disk space", false);
+  expect_refusal("size=1m", "cannot write: No space left on device\nhint: free some disk space", false);
 }
 
 TEST(ImportLimits, AReadOnlyDiskIsSaid) {
-  expect_refusal("size=8m", "cannot write: Read-only file system\n  try: choose a place that you may write to", true);
+  expect_refusal("size=8m", "cannot write: Read-only file system\nhint: choose a place that you may write to", true);
 }
 
 TEST(ImportLimits, AnExistingStoreIsKeptWhereTheNewOneFails) {

@@ -31,10 +31,10 @@ TEST(ImportReport, FilesFoundBesideTheEdgesAreSaidAndCanBeDeclined) {
   EXPECT_THAT(import.report.lines,
               Contains("edges.csv: edges from column 'src' to 'dst', weights from 'weight'; not read: time"));
   EXPECT_THAT(import.report.lines,
-              Contains("labels.csv (found beside edges.csv; --labels none leaves it out): column 'id' names the nodes; "
+              Contains("labels.csv (found next to edges.csv; --labels none ignores it): column 'id' names the nodes; "
                        "column 'label' is the class"));
   EXPECT_THAT(import.report.lines,
-              Contains("split.csv (found beside edges.csv; --split-file none leaves it out): column 'id' names the "
+              Contains("split.csv (found next to edges.csv; --split-file none ignores it): column 'id' names the "
                        "nodes; column 'split' is the split"));
   import.options.labels = "none";
   import.options.split_file = "none";
@@ -94,15 +94,14 @@ TEST(ImportReport, TheClassColumnIsNamedOrAskedFor) {
                    "id,label,updated\n0,3,2021-01-01\n1,2,2021-01-02\n2,0,2021-01-03\n");
   EXPECT_EQ(import.read(import.folder / "g").labels.class_of(0), 3);
   test::write_text(import.folder / "g/labels.csv", "id,risk,group\n0,3,7\n1,2,8\n2,0,9\n");
-  EXPECT_THAT(
-      test::import_error(import.folder / "g"),
-      HasSubstr("labels.csv: which column is the class? There are 'risk', 'group'\n  try: --label-column NAME"));
+  EXPECT_THAT(test::import_error(import.folder / "g"),
+              HasSubstr("labels.csv: which column is the class? There are 'risk', 'group'\nhint: --label-column NAME"));
   import.options.label_column = "risk";
   EXPECT_EQ(import.read(import.folder / "g").labels.class_of(1), 2);
   EXPECT_THAT(import.report.lines, Contains(HasSubstr("column 'risk' is the class; left out: 'group'")));
   import.options.label_column = "what";
   EXPECT_THAT(test::import_error(import.folder / "g", import.options),
-              HasSubstr("--label-column: labels.csv has no column 'what'\n  try: one of 'id', 'risk', 'group'"));
+              HasSubstr("--label-column: labels.csv has no column 'what'\nhint: one of 'id', 'risk', 'group'"));
 }
 
 TEST(ImportReport, SplitFilesAreTextOrArraysById) {

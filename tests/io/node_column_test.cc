@@ -157,7 +157,7 @@ TEST(NodeColumn, AFileThatNobodyNamedIsSaidToHaveBeenFound) {
   test::write_text(folder / "g/edges.csv", "source,target\n10,20\n20,30\n");
   test::write_text(folder / "g/features.csv", "0.5\n1.5\n2.5\n");
   EXPECT_THAT(test::import_error(folder / "g/edges.csv"),
-              HasSubstr("features.csv was found beside edges.csv: --features none leaves it out"));
+              HasSubstr("features.csv was found next to edges.csv: --features none ignores it"));
 }
 
 TEST(NodeColumn, IsWhatTheUserSays) {

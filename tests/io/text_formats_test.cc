@@ -1,7 +1,7 @@
 // All formats of one graph give the same content hash, whatever way they say it.
 #include <map>
 
-#include "io/name_table.h"
+#include "io/text/name_table.h"
 #include "text_support.h"
 
 namespace cgcn {

@@ -61,7 +61,7 @@ TEST(TextHeaders, ALoneFirstLineOfTextsIsTheUsersToDecide) {
   EXPECT_THAT(
       test::import_error(folder / "g"),
       HasSubstr("edges.csv: the first line, 'author,coauthor', may name the columns or be an edge: its words occur "
-                "nowhere else\n  try: --header yes if it names the columns, --header no if it is an edge"));
+                "nowhere else\nhint: --header yes if it names the columns, --header no if it is an edge"));
   EXPECT_EQ(read_edges(text, HeaderLine::kYes).data.num_nodes(), 3u);
   EXPECT_EQ(read_edges(text, HeaderLine::kNo).data.num_nodes(), 5u);
   EXPECT_EQ(read_edges("alice,bob\nbob,carol\n").data.num_nodes(), 3u);  // an id that occurs again is no column's name
@@ -145,7 +145,7 @@ TEST(TextIds, FilesThatShareNoIdAreRefused) {
   test::write_text(folder / "g/labels.csv", "id,label\nn1,0\nn2,1\n");
   EXPECT_THAT(test::import_error(folder / "g"),
               HasSubstr("labels.csv: none of its 2 ids is among the edges, such as 'n1'\n"
-                        "  try: the ids of edges.csv, such as '1'"));
+                        "hint: the ids of edges.csv, such as '1'"));
 }
 
 TEST(TextIds, NodesOfTheFeaturesWithoutAnEdgeAreCounted) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "io/line_reader.h"
+#include "io/text/line_reader.h"
 #include "text_support.h"
 
 namespace cgcn {

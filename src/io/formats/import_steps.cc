@@ -1,0 +1,335 @@
+#include "io/formats/import_steps.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "common/error.h"
+#include "common/progress.h"
+
+namespace cgcn {
+namespace {
+
+constexpr int64_t kMostClasses = int64_t{1} << 24;
+
+// Shows progress of each pass over the edges, and lets Ctrl-C in.
+class WatchedEdges final : public EdgeSource {
+ public:
+  explicit WatchedEdges(EdgeSource& edges) : edges_(edges) {}
+  bool weighted() const override { return edges_.weighted(); }
+  void visit(const std::function<void(const EdgeRun&)>& use) const override {
+    Progress progress(total_ == 0 ? "reading edges" : "placing edges", total_);
+    uint64_t seen = 0;
+    edges_.visit([&](const EdgeRun& run) {
+      throw_if_interrupted();
+      use(run);
+      seen += run.size;
+      progress.advance(run.size);
+    });
+    total_ = seen;
+  }
+  void release() override { edges_.release(); }
+  void spill() override { edges_.spill(); }
+
+ private:
+  EdgeSource& edges_;
+  mutable uint64_t total_ = 0;
+};
+
+Labels read_single_labels(const Array& labels, NodeId num_nodes) {
+  std::vector<int32_t> classes(num_nodes);
+  int64_t largest = -1;
+  const auto put = [&](uint64_t v, int64_t label) {
+    if (label > largest) {
+      check_class_count(label, fmt::format("{}: row {}", labels.where(), v));
+      largest = label;
+    }
+    classes[v] = label < 0 ? -1 : static_cast<int32_t>(label);
+  };
+  if (labels.is_integer()) {
+    for_each_row_block<int64_t>(labels, [&](uint64_t first, std::span<const int64_t> block) {
+      for (size_t i = 0; i < block.size(); ++i) put(first + i, block[i]);
+    });
+  } else {
+    for_each_row_block<double>(labels, [&](uint64_t first, std::span<const double> block) {
+      for (size_t i = 0; i < block.size(); ++i) {
+        const double label = std::isnan(block[i]) ? -1 : block[i];
+        if (label != std::floor(label) || std::abs(label) > 0x1p53)
+          throw Error(fmt::format("row {} holds {}, which is no class number", first + i, label), labels.where());
+        put(first + i, static_cast<int64_t>(label));
+      }
+    });
+  }
+  if (largest < 0) throw Error("labels no node: every entry is negative", labels.where());
+  return Labels::single(std::move(classes), check_class_count(largest, labels.where()));
+}
+
+Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
+  const auto num_classes = check_class_count(static_cast<int64_t>(labels.columns()) - 1, labels.where());
+  LabelBits bits(num_nodes, num_classes);
+  for_each_row_block<float>(labels, [&](uint64_t first, std::span<const float> block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      const uint64_t row = first + i / num_classes;
+      const auto label = static_cast<uint32_t>(i % num_classes);
+      if (block[i] == 1)
+        bits.set(static_cast<NodeId>(row), label);
+      else if (block[i] != 0)
+        throw Error(fmt::format("row {}, column {} holds {}, but a label is 0 or 1", row, label, block[i]),
+                    labels.where());
+    }
+  });
+  return bits.take();
+}
+
+// The same labels with one class per node, where every node that the source lists (empty: all) has exactly one 1;
+// otherwise nothing.
+Labels one_class_each(const Labels& labels, NodeId num_nodes, const std::vector<bool>& listed) {
+  std::vector<int32_t> classes(num_nodes, -1);
+  for (NodeId v = 0; v < num_nodes; ++v) {
+    const std::span<const uint8_t> bits = labels.bit_row(v);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      if (bits[i] == 0) continue;
+      if (classes[v] >= 0 || !std::has_single_bit(bits[i])) return {};
+      classes[v] = static_cast<int32_t>(8 * i) + std::countr_zero(bits[i]);
+    }
+    if (classes[v] < 0 && (listed.empty() || listed[v])) return {};
+  }
+  return Labels::single(std::move(classes), labels.num_classes());
+}
+
+void write_offsets(std::span<const uint32_t> degrees, StoreWriter& store) {
+  constexpr size_t kRows = size_t{1} << 16;
+  ArrayWriter writer = store.begin_array<EdgeOffset>("adjacency_offsets");
+  std::vector<EdgeOffset> offsets{0};
+  EdgeOffset end = 0;
+  for (const uint32_t degree : degrees) {
+    if (offsets.size() == kRows) {
+      writer.append(std::span<const EdgeOffset>(offsets));
+      offsets.clear();
+    }
+    offsets.push_back(end += degree);
+  }
+  writer.append(std::span<const EdgeOffset>(offsets));
+  store.end_array("adjacency_offsets", writer);
+}
+
+void require_rows(const Array& array, NodeId num_nodes, const char* what) {
+  if (array.shape().empty() || array.rows() != num_nodes)
+    throw Error(fmt::format("holds {} of {} nodes, but the graph has {}", what, array.rows(), num_nodes),
+                array.where());
+}
+
+}  // namespace
+
+NodeId check_node_count(uint64_t n, const std::string& where) {
+  if (n == 0) throw Error("the graph has no nodes", where);
+  if (n >= kNoNode) throw Error(fmt::format("{} nodes are more than a graph can have ({})", n, kNoNode - 1), where);
+  return static_cast<NodeId>(n);
+}
+
+void check_plausible(uint64_t n, uint64_t entries, const std::string& where, const std::string& hint) {
+  if (n <= most_plausible_rows(entries)) return;
+  throw Error(fmt::format("speaks of {} nodes, but there are {} edges, and nothing lists the nodes", format_count(n),
+                          format_count(entries)),
+              where, hint);
+}
+
+std::vector<bool> import_graph(NodeId num_nodes, EdgeSource& edges, const ImportOptions& options, StoreWriter& store,
+                               ImportReport& report) {
+  const BuildOptions build{
+      .directed = options.directed, .keep_self_loops = options.keep_self_loops, .memory = options.memory};
+  WatchedEdges watched(edges);
+  BuildCounts counts;
+  std::vector<bool> touched(num_nodes, false);
+  ArrayWriter targets = store.begin_array<NodeId>("adjacency_targets");
+  std::unique_ptr<ArrayWriter> weights;
+  if (edges.weighted()) weights.reset(new ArrayWriter(store.begin_array<float>("adjacency_weights")));
+  const BuiltRows rows = build_rows(num_nodes, watched, build, &counts, [&](auto row_targets, auto row_weights) {
+    targets.append(row_targets);
+    if (weights) weights->append(row_weights);
+    if (options.directed)
+      for (const NodeId v : row_targets) touched[v] = true;
+  });
+  for (NodeId v = 0; v < num_nodes; ++v)
+    if (rows.degrees[v] > 0) touched[v] = true;
+  store.end_array("adjacency_targets", targets);
+  if (weights) store.end_array("adjacency_weights", *weights);
+  write_offsets(rows.degrees, store);
+  store.declare_graph(num_nodes, rows.entries, rows.num_edges(options.directed), options.directed, rows.weighted);
+  report.add_counts(counts, build);
+  return touched;
+}
+
+FeatureRows::FeatureRows(StoreWriter& store, NodeId num_nodes, uint64_t columns, bool half, std::string where)
+    : store_(store),
+      writer_(half ? store.begin_array<Half>("features", columns) : store.begin_array<float>("features", columns)),
+      num_nodes_(num_nodes),
+      columns_(static_cast<uint32_t>(columns)),
+      half_(half),
+      where_(std::move(where)) {
+  if (columns == 0 || columns >= UINT32_MAX) throw Error(fmt::format("has {} feature columns", columns), where_);
+}
+
+void FeatureRows::append(std::span<const float> values) {
+  CGCN_CHECK(values.size() % columns_ == 0);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      throw Error(fmt::format("row {}, column {} is {}, but features must be finite numbers", rows_ + i / columns_,
+                              i % columns_, values[i]),
+                  where_, "replace such values before importing, for example with numpy.nan_to_num");
+  rows_ += values.size() / columns_;
+  if (!half_) return writer_.append(values);
+  halves_.reserve_discarding(values.size());
+  for (size_t i = 0; i < values.size(); ++i) halves_[i] = float_to_half(values[i]);
+  writer_.append(std::span<const Half>(halves_.data(), values.size()));
+}
+
+void FeatureRows::finish() {
+  if (rows_ != num_nodes_)
+    throw Error(fmt::format("holds features of {} nodes, but the graph has {}", rows_, num_nodes_), where_);
+  store_.end_array("features", writer_);
+  store_.declare_features(half_ ? FeatureMatrix::Kind::kDense16 : FeatureMatrix::Kind::kDense32, columns_);
+}
+
+void import_identity_features(NodeId num_nodes, StoreWriter& store, ImportReport& report) {
+  store.write_features(FeatureMatrix::identity(num_nodes));
+  report.lines.emplace_back("no features in the source: each node is its own feature");
+}
+
+void import_features(const Array& features, NodeId num_nodes, StoreWriter& store) {
+  features.require_numbers("features");
+  if (features.shape().size() > 2) features.require_dimensions(2, "features");
+  require_rows(features, num_nodes, "features");
+  FeatureRows rows(store, num_nodes, features.columns(), features.is_half(), features.where());
+  Progress progress("reading features", features.rows());
+  for_each_row_block<float>(features, [&](uint64_t, std::span<const float> block) {
+    rows.append(block);
+    progress.advance(block.size() / features.columns());
+  });
+  rows.finish();
+}
+
+uint32_t check_class_count(int64_t largest, const std::string& where) {
+  if (largest < 0) throw Error("there are no classes", where);
+  if (largest >= kMostClasses)
+    throw Error(fmt::format("class {} is larger than any class number can be ({})", largest, kMostClasses - 1), where,
+                "number the classes 0, 1, 2 …");
+  return static_cast<uint32_t>(largest) + 1;
+}
+
+Labels read_labels(const Array& labels, NodeId num_nodes) {
+  labels.require_numbers("labels");
+  if (labels.shape().size() > 2) labels.require_dimensions(2, "labels");
+  require_rows(labels, num_nodes, "labels");
+  return labels.columns() == 1 ? read_single_labels(labels, num_nodes) : read_multi_labels(labels, num_nodes);
+}
+
+std::vector<uint8_t> read_split(const Array& split, NodeId num_nodes) {
+  split.require_integers("roles in a split");
+  split.require_dimensions(1, "a split");
+  require_rows(split, num_nodes, "roles");
+  std::vector<uint8_t> roles(num_nodes, static_cast<uint8_t>(Role::kNone));
+  for_each_row_block<int64_t>(split, [&](uint64_t first, std::span<const int64_t> block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (block[i] >= 0 && block[i] <= 2)
+        roles[first + i] = static_cast<uint8_t>(block[i]);
+      else if (block[i] != 255 && block[i] != -1)
+        throw Error(fmt::format("row {} holds {}, which is no role", first + i, block[i]), split.where(),
+                    "0 for train, 1 for validation, 2 for test, 255 for none");
+    }
+  });
+  return roles;
+}
+
+void assign_role(int64_t node, Role role, const std::string& where, std::vector<uint8_t>& split) {
+  if (node < 0 || node >= static_cast<int64_t>(split.size()))
+    throw Error(fmt::format("names node {}, but there are {} nodes, numbered from 0", node, split.size()), where);
+  uint8_t& slot = split[static_cast<size_t>(node)];
+  if (slot != static_cast<uint8_t>(Role::kNone) && slot != static_cast<uint8_t>(role))
+    throw Error(fmt::format("node {} is in more than one part of the split", node), where);
+  slot = static_cast<uint8_t>(role);
+}
+
+void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split) {
+  nodes.require_integers("node ids");
+  nodes.require_dimensions(1, "a part of a split");
+  const bool mask = nodes.dtype() == "|b1";
+  if (mask && nodes.size() != split.size())
+    throw Error(fmt::format("marks {} nodes, but the graph has {}", nodes.size(), split.size()), nodes.where());
+  for_each_row_block<int64_t>(nodes, [&](uint64_t first, std::span<const int64_t> block) {
+    for (size_t i = 0; i < block.size(); ++i)
+      if (!mask || block[i] != 0)
+        assign_role(mask ? static_cast<int64_t>(first + i) : block[i], role, nodes.where(), split);
+  });
+}
+
+std::array<double, 3> parse_split_shares(const std::string& text) {
+  std::array<double, 3> shares{};
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (size_t i = 0; i < 3; ++i) {
+    const auto [rest, status] = std::from_chars(at, end, shares[i]);
+    const bool separated = i == 2 ? rest == end : rest != end && *rest == '/';
+    if (status != std::errc() || !separated || !(shares[i] >= 0) || !std::isfinite(shares[i]))
+      throw std::invalid_argument(fmt::format("'{}' is not three shares such as 60/20/20", text));
+    at = rest + 1;
+  }
+  if (!(shares[0] + shares[1] + shares[2] > 0)) throw std::invalid_argument("the shares are all 0");
+  return shares;
+}
+
+std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t> split, NodeId num_nodes,
+                                             const ImportOptions& options, StoreWriter& store, ImportReport& report,
+                                             const std::vector<bool>& listed) {
+  if (options.multi_label && !labels.multi_label())
+    throw Error(
+        labels.present() ? "the source has one class per node, not rows of 0 and 1" : "the source has no labels",
+        "--multi-label", "leave it out");
+  if (labels.multi_label() && !options.multi_label)
+    if (Labels single = one_class_each(labels, num_nodes, listed); single.present()) {
+      labels = std::move(single);
+      report.lines.emplace_back(
+          "every row of labels has exactly one 1: read as one class per node (--multi-label keeps them multi-label)");
+    }
+  store.write_labels(labels);
+  if (!options.split.empty()) {
+    report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,
+                                       split.empty() ? "" : " in place of the source's own"));
+    const SharedArray<uint8_t> drawn =
+        random_split(labels, num_nodes, parse_split_shares(options.split), options.seed, listed);
+    store.write_split(drawn);
+    return {drawn.begin(), drawn.end()};
+  }
+  if (split.empty()) report.lines.emplace_back("no split in the source (--split 60/20/20 draws one)");
+  uint64_t unlabelled = 0;
+  constexpr auto kNoRole = static_cast<uint8_t>(Role::kNone);
+  for (NodeId v = 0; labels.present() && v < split.size(); ++v) {
+    if (split[v] == kNoRole || (labels.multi_label() ? listed.empty() || listed[v] : labels.class_of(v) >= 0)) continue;
+    ++unlabelled;
+    if (labels.multi_label()) split[v] = kNoRole;  // “no class at all” is a label there, and nobody gave it
+  }
+  report.add_line(unlabelled, "node of the split has", "nodes of the split have",
+                  labels.multi_label() ? "no label, and no role therefore" : "no label");
+  store.write_split(split);
+  return split;
+}
+
+void refuse_file_options(const ImportOptions& options, const std::string& format, bool split_too) {
+  const auto refuse = [&](const std::string& value, const char* option) {
+    if (!value.empty())
+      throw Error(fmt::format("is for plain files; the {} format has its own", format), option, "leave it out");
+  };
+  refuse(options.features, "--features");
+  refuse(options.labels, "--labels");
+  if (split_too) refuse(options.split_file, "--split-file");
+}
+
+fs::path find_file(const fs::path& folder, std::initializer_list<const char*> names) {
+  std::error_code error;
+  for (const char* name : names)
+    if (fs::is_regular_file(folder / name, error)) return folder / name;
+  return {};
+}
+
+}  // namespace cgcn

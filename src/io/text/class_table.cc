@@ -1,0 +1,120 @@
+#include "io/text/class_table.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/formats/import_steps.h"
+#include "io/serialised/json_reader.h"
+#include "io/text/fields.h"
+
+namespace cgcn {
+namespace {
+
+bool means_none(std::string_view text) { return text.empty() || lower_case(text) == "nan"; }
+
+}  // namespace
+
+bool means_no_number(std::string_view text) {
+  const std::string lower = lower_case(text);
+  return means_none(text) || lower == "na" || lower == "n/a" || lower == "<na>" || lower == "null" || lower == "none";
+}
+
+// By the names that an earlier store has.
+std::vector<int32_t> ClassTable::number_as_known(const std::string& where, const KnownClasses& known) const {
+  std::vector<int32_t> classes(texts_.size(), -1);
+  std::vector<std::string> others;
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    const auto found = std::find(known.names.begin(), known.names.end(), texts_[i]);
+    if (found != known.names.end())
+      classes[i] = static_cast<int32_t>(found - known.names.begin());
+    else if (!means_no_number(texts_[i]))
+      others.emplace_back(texts_[i]);
+  }
+  if (!others.empty())
+    throw Error(fmt::format("has classes that {} does not have: {}", known.store, list_some(others)), where,
+                "leave these labels empty");
+  return classes;
+}
+
+std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::vector<std::string>& names,
+                                                const KnownClasses* known) const {
+  if (known != nullptr && !known->names.empty()) {
+    names = known->names;
+    return number_as_known(where, *known);
+  }
+  std::vector<int32_t> classes(texts_.size(), -1);
+  bool numeric = true;
+  for (NodeId i = 0; i < texts_.size() && numeric; ++i) {
+    const std::optional<double> value = parse_number(texts_[i]);
+    if (means_no_number(texts_[i])) continue;
+    numeric = value && *value == std::floor(*value) && std::abs(*value) < 0x1p53;
+    if (numeric && *value >= 0)
+      classes[i] = static_cast<int32_t>(check_class_count(static_cast<int64_t>(*value), where)) - 1;
+  }
+  const bool more = known != nullptr && std::any_of(classes.begin(), classes.end(), [&](int32_t label) {
+                      return label >= static_cast<int32_t>(known->count);
+                    });
+  if (known != nullptr && (!numeric || more))
+    throw Error(fmt::format("its classes are not the numbers 0 to {} of {}", known->count - 1, known->store), where);
+  if (numeric) return classes;
+
+  std::vector<NodeId> sorted;
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    if (means_none(texts_[i])) continue;
+    if (!simdjson::validate_utf8(texts_[i].data(), texts_[i].size()))
+      throw Error(fmt::format("the class name {} is not UTF-8 text", show(texts_[i])), where, "save the file as UTF-8");
+    sorted.push_back(i);
+  }
+  check_class_count(static_cast<int64_t>(sorted.size()) - 1, where);
+  std::sort(sorted.begin(), sorted.end(), [&](NodeId a, NodeId b) { return texts_[a] < texts_[b]; });
+  classes.assign(texts_.size(), -1);
+  for (size_t rank = 0; rank < sorted.size(); ++rank) {
+    classes[sorted[rank]] = static_cast<int32_t>(rank);
+    names.emplace_back(texts_[sorted[rank]]);
+  }
+  return classes;
+}
+
+ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::function<NodeId(std::string_view)>& find) {
+  JsonReader json(path);
+  ClassTable classes;
+  std::optional<LabelBits> bits;
+  uint32_t width = 0;
+  std::vector<bool> listed(n, false);
+  std::vector<uint32_t> labels;
+  json.enter_object();
+  for (std::string_view key; json.next_key(key);) {
+    const NodeId row = find(key);
+    if (row == kNoNode) json.fail(fmt::format("node {} is not listed in the graph", show(key)));
+    if (json.peek() != JsonReader::Kind::kArray) {
+      if (bits) json.fail("a single class, but others are lists of 0/1");
+      const bool none = json.peek() == JsonReader::Kind::kNull;
+      const std::string_view word = json.read_word();
+      classes.add(row, none ? std::string_view() : word);
+      continue;
+    }
+    if (classes.size() > 0) json.fail("a list of 0/1, but others are single classes");
+    labels.clear();
+    uint32_t count = 0;
+    json.enter_array();
+    for (; json.next_element(); ++count) {
+      const double value = json.read_number();
+      if (value != 0 && value != 1) json.fail(fmt::format("a label is {}, but must be 0 or 1", value));
+      if (value == 1) labels.push_back(count);
+    }
+    if (!bits) {
+      width = check_class_count(int64_t{count} - 1, json.where());
+      bits.emplace(n, width);
+    }
+    if (count != width) json.fail(fmt::format("{} labels, but the first node has {}", count, width));
+    for (const uint32_t label : labels) bits->set(row, label);
+    listed[row] = true;
+  }
+  json.finish();
+  if (bits) return {bits->take(), {}, std::move(listed)};
+  return classes.settle(n, path.string(), [](NodeId row) { return row; });
+}
+
+}  // namespace cgcn

@@ -1,0 +1,80 @@
+// Classes as text has them: numbers or names, one a node.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/dataset.h"
+#include "io/text/name_table.h"
+
+namespace cgcn {
+
+// What R, SQL and Python write for a missing number: empty, nan, NA, N/A, null, None. Among names it may be one.
+bool means_no_number(std::string_view text);
+
+// Classes of an earlier store, whose numbers are to be kept.
+struct KnownClasses {
+  std::vector<std::string> names;  // empty: they are known by number
+  uint32_t count = 0;
+  std::string store;  // what it is called, for messages
+};
+
+// Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
+// (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
+// among numbers all that means_no_number() knows.
+class ClassTable {
+ public:
+  void add(NodeId node, std::string_view text) { entries_.push_back({node, texts_.put(text)}); }
+  size_t size() const { return entries_.size(); }
+  bool first_class_is_unique() const {
+    return !entries_.empty() && std::none_of(entries_.begin() + 1, entries_.end(),
+                                             [&](const Entry& entry) { return entry.text == entries_[0].text; });
+  }
+  std::vector<NodeId> nodes() const {
+    std::vector<NodeId> nodes;
+    for (const Entry& entry : entries_) nodes.push_back(entry.node);
+    return nodes;
+  }
+
+  struct Result {
+    Labels labels;
+    std::vector<std::string> names;  // empty if classes are numbers
+    std::vector<bool> listed = {};   // several classes per node: which nodes the source names; empty: all
+  };
+  // final(node) gives the place in 0 … n-1. `where` names the source in messages. known: null, or the classes that
+  // there can be.
+  template <class Final>
+  Result settle(NodeId num_nodes, const std::string& where, Final&& final, const KnownClasses* known = nullptr) const {
+    std::vector<std::string> names;
+    const std::vector<int32_t> class_of_text = number_classes(where, names, known);
+    std::vector<int32_t> classes(num_nodes, -1);
+    uint32_t count = known != nullptr ? known->count : static_cast<uint32_t>(names.size());
+    for (const auto& [node, text] : entries_) {
+      const int32_t label = class_of_text[text];
+      classes[final(node)] = label;
+      if (names.empty() && label >= 0) count = std::max(count, static_cast<uint32_t>(label) + 1);
+    }
+    if (count == 0) throw Error("labels no node", where);
+    return {Labels::single(std::move(classes), count), std::move(names)};
+  }
+
+ private:
+  std::vector<int32_t> number_classes(const std::string& where, std::vector<std::string>& names,
+                                      const KnownClasses* known) const;
+  std::vector<int32_t> number_as_known(const std::string& where, const KnownClasses& known) const;
+  struct Entry {
+    NodeId node, text;
+  };
+  std::vector<Entry> entries_;
+  TextTable texts_;
+};
+
+// The class_map.json of GraphSAGE and GraphSAINT: for each node that it names, a class or a list of 0/1. find(key)
+// gives the node, or kNoNode if there is none such.
+ClassTable::Result read_class_map(const fs::path& path, NodeId num_nodes,
+                                  const std::function<NodeId(std::string_view)>& find);
+
+}  // namespace cgcn
