@@ -9,6 +9,7 @@ extern const std::string_view kPage;     // page.html
 extern const std::string_view kStyle;    // page.css
 extern const std::string_view kTools;    // tools.js
 extern const std::string_view kCharts;   // charts.js
+extern const std::string_view kClasses;  // classes.js
 extern const std::string_view kScript;   // page.js
 extern const std::string_view kLibrary;  // Chart.js, from the distribution's package
 

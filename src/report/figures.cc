@@ -17,15 +17,19 @@ size_t bins_for(size_t values) {
 // type_error where it is not a whole number from 0 on: get<uint64_t> would make one of -1 and 1e308 too.
 uint64_t count_of(const json& value) { return value.get_ref<const uint64_t&>(); }
 
-// order: classes as the page shows them. The rest are summed up in one more row and column.
-json shown_confusion(const json& confusion, const std::vector<size_t>& order) {
-  const size_t classes = order.size(), shown = std::min(classes, kShownClasses);
-  const size_t cells = shown < classes ? shown + 1 : shown;
-  std::vector<std::vector<uint64_t>> counts(cells, std::vector<uint64_t>(cells));
-  for (size_t row = 0; row < classes; ++row)
-    for (size_t column = 0; column < classes; ++column)
-      counts[std::min(row, cells - 1)][std::min(column, cells - 1)] +=
-          count_of(confusion.at(order[row]).at(order[column]));
+// order: all classes, the `shown` that the page lists first. The rest are one more row and column, unless it is empty.
+json shown_confusion(const json& confusion, const std::vector<size_t>& order, size_t shown) {
+  std::vector<std::vector<uint64_t>> counts(shown + 1, std::vector<uint64_t>(shown + 1));
+  uint64_t others = 0;
+  for (size_t row = 0; row < order.size(); ++row)
+    for (size_t column = 0; column < order.size(); ++column) {
+      const uint64_t nodes = count_of(confusion.at(order[row]).at(order[column]));
+      counts[std::min(row, shown)][std::min(column, shown)] += nodes;
+      if (row >= shown || column >= shown) others += nodes;
+    }
+  if (others > 0) return counts;
+  counts.pop_back();
+  for (std::vector<uint64_t>& row : counts) row.pop_back();
   return counts;
 }
 
@@ -61,10 +65,32 @@ json class_figures(const json& result) {
     return count_of(classes[a].at("nodes")) > count_of(classes[b].at("nodes"));
   });
   json list = json::array();
-  for (size_t i = 0; i < std::min(order.size(), kShownClasses); ++i) list.push_back(classes[order[i]]);
-  json figures = {{"part", part}, {"total", scores.value("class_count", classes.size())}, {"list", list}};
-  if (scores.contains("confusion")) figures["confusion"] = shown_confusion(scores.at("confusion"), order);
+  uint64_t total = 0;  // a class without nodes has no score
+  for (const json& entry : classes) total += count_of(entry.at("nodes")) > 0 ? 1 : 0;
+  for (size_t i = 0; i < std::min<uint64_t>(total, kShownClasses); ++i) list.push_back(classes[order[i]]);
+  if (scores.value("class_count", classes.size()) > classes.size()) total = count_of(scores.at("class_count"));
+  json figures = {{"part", part}, {"total", total}, {"list", list}};
+  if (scores.contains("confusion")) figures["confusion"] = shown_confusion(scores.at("confusion"), order, list.size());
   return figures;
+}
+
+json embedding_figures(const json& embeddings) {
+  const size_t nodes = embeddings.at("x").size(), names = embeddings.at("class_names").size();
+  std::vector<std::vector<size_t>> classes;
+  for (size_t i = 0; i < nodes; ++i) {
+    embeddings.at("y").at(i).get<double>();
+    embeddings.at("x").at(i).get<double>();
+    classes.emplace_back();
+    for (const json& c : embeddings.at("classes").at(i))
+      if (count_of(c) < names) classes.back().push_back(count_of(c));
+  }
+  return {{"part", embeddings.at("part").get<std::string>()},
+          {"nodes", count_of(embeddings.at("nodes"))},
+          {"share", {embeddings.at("share").at(0).get<double>(), embeddings.at("share").at(1).get<double>()}},
+          {"x", embeddings.at("x")},
+          {"y", embeddings.at("y")},
+          {"class_names", embeddings.at("class_names").get<std::vector<std::string>>()},
+          {"classes", classes}};
 }
 
 json cluster_figures(const json& clusters) {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,12 +34,29 @@ std::string refusal(const char* status, const char* more = "") {
   return response(status, "text/plain", std::string(status) + "\n", more);
 }
 
+std::string random_token() {
+  unsigned char bytes[16];
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+    throw Error(fmt::format("cannot draw a random token: {}", std::strerror(errno)), "--live");
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+// "localhost:8000" → "localhost"
+std::string without_port(const std::string& host) {
+  const size_t colon = host.rfind(':');
+  const bool has_port = colon != std::string::npos && colon + 1 < host.size() &&
+                        host.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  return has_port ? host.substr(0, colon) : host;
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 
-// The value of the only header of this name (lower case); empty where there is none, or more than one.
+// The value of the only header of this name (lower case); empty if there is none, or more than one.
 std::string header(const std::string& request, const std::string& name) {
   std::string found;
   int times = 0;
@@ -68,7 +86,7 @@ struct LiveServer::Connection {
 };
 
 LiveServer::LiveServer(Content content, uint16_t port, double seconds)
-    : content_(std::move(content)), seconds_(seconds) {
+    : content_(std::move(content)), seconds_(seconds), token_(random_token()) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -84,7 +102,7 @@ LiveServer::LiveServer(Content content, uint16_t port, double seconds)
     const int why = errno;
     stop();
     throw Error(fmt::format("cannot listen on 127.0.0.1:{}: {}", port, std::strerror(why)), "--live-port",
-                "another port, or 0 for any that is free");
+                "another port, or 0 for any free one");
   }
   port_ = ntohs(address.sin_port);
   sigset_t all, before;  // Ctrl-C is for the thread that trains
@@ -94,7 +112,7 @@ LiveServer::LiveServer(Content content, uint16_t port, double seconds)
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-std::string LiveServer::address() const { return fmt::format("http://127.0.0.1:{}/", port_); }
+std::string LiveServer::address() const { return fmt::format("http://127.0.0.1:{}/{}/", port_, token_); }
 
 void LiveServer::finish() {
   if (now() - last_request_ < 4) {
@@ -195,22 +213,36 @@ std::string LiveServer::answer(const std::string& request, bool& for_data) {
   if (path_end == std::string::npos || path_end > line_end || request.compare(path_end, 8, " HTTP/1.") != 0)
     return refusal("400 Bad Request");
   const std::string host = lower_case(header(request, "host"));
-  if (host != fmt::format("127.0.0.1:{}", port_) && host != fmt::format("localhost:{}", port_))
-    return refusal("403 Forbidden");
+  if (const std::string name = without_port(host); name != "127.0.0.1" && name != "localhost" && name != "[::1]")
+    return response("403 Forbidden", "text/plain", forwarding_help());
   if (request.compare(0, method_end, "GET") != 0) return refusal("405 Method Not Allowed", "Allow: GET\r\n");
   const std::string path = request.substr(method_end + 1, path_end - method_end - 1);
-  if (path == "/") {
+  const std::string own = "/" + token_ + "/";
+  if (path.compare(0, own.size(), own) != 0)
+    return response("403 Forbidden", "text/plain",
+                    "This is a clustergcn run. Open the whole address that `clustergcn train --live` printed, with the "
+                    "token at its end:\n\n  http://127.0.0.1:PORT/TOKEN/\n");
+  if (path == own) {
     last_request_ = now();  // a page that has just been opened will ask for data
     return content_of(content_.page, "text/html");
   }
-  if (path != "/data.json") return refusal("404 Not Found");
+  if (path != own + "data.json") return refusal("404 Not Found");
   for_data = true;
-  // Read anew a few times a second at most, however often it is asked for.
+  // Read again a few times per second at most, however often it is asked for.
   if (now() - data_made_ > 0.3) {
     data_ = content_of(content_.data, "application/json");
     data_made_ = now();
   }
   return data_;
+}
+
+std::string LiveServer::forwarding_help() const {
+  return fmt::format(
+      "This page is for a browser that reaches it as 127.0.0.1 or localhost. From another machine, forward the "
+      "port:\n\n"
+      "  ssh -L 8000:127.0.0.1:{} MACHINE\n\nand open http://127.0.0.1:8000/TOKEN/, with the token of the address that "
+      "`clustergcn train --live` printed.\n",
+      port_);
 }
 
 std::string LiveServer::content_of(const std::function<std::string()>& make, const char* type) {

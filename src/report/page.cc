@@ -38,6 +38,7 @@ std::string make_page(const nlohmann::json& data, bool live) {
   put(page, from, "/*LIBRARY*/", embedded::kLibrary);
   put(page, from, "/*TOOLS*/", embedded::kTools);
   put(page, from, "/*CHARTS*/", embedded::kCharts);
+  put(page, from, "/*CLASSES*/", embedded::kClasses);
   put(page, from, "/*SCRIPT*/", embedded::kScript);
   return page;
 }

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHint = "the file was changed or damaged; train anew, or restore it from a copy";
+constexpr const char* kHint = "the file was changed or damaged: train again, or restore it from a copy";
 
 // Six digits are more than a chart shows, and make the page a third of the size.
 json rounded(const json& value) {
@@ -79,7 +79,10 @@ void read_settings(const fs::path& file, const std::string& store, json& record)
   record["settings"] = json::array();
   for (const Option& option : list.all()) {
     if (option.is_default()) continue;
-    record["settings"].push_back({{"name", option.name()}, {"value", option.text()}, {"help", option.help()}});
+    record["settings"].push_back({{"name", option.name()},
+                                  {"value", option.text()},
+                                  {"default", option.default_text()},
+                                  {"help", option.help()}});
     command += " " + option.command_line();
   }
   record["command"] = command;
@@ -122,30 +125,32 @@ void read_result(json result, json& record) {
 
 json read_run(const fs::path& run) {
   std::error_code ignored;
-  const fs::path config = run / "config.toml";
+  const RunFiles files(run);
+  const fs::path config = files.config();
   if (!fs::is_regular_file(config, ignored)) {
-    if (!fs::exists(run, ignored))
-      throw Error("there is no such run", run.string(), "the folder that train --run named");
-    throw Error("is not a run directory: it has no config.toml", run.string(), "the folder that train --run named");
+    if (!fs::exists(run, ignored)) throw Error("does not exist", run.string(), "the run folder that `train` printed");
+    throw Error("is not a run folder: it has no config.toml", run.string(), "the run folder that `train` printed");
   }
   json record = {{"path", run.string()},
                  {"resume_command", fmt::format("clustergcn train --run {} --resume", shell_word(run.string()))}};
   const fs::path full = fs::absolute(run).lexically_normal();
   record["name"] = (full.has_filename() ? full : full.parent_path()).filename().string();
-  const fs::path environment = run / "environment.json", result = run / "result.json", clusters = run / "clusters.json";
+  const fs::path environment = files.environment(), result = files.result(), clusters = files.clusters(),
+                 embeddings = files.embeddings();
   from_file(environment, [&] { read_environment(environment, record); });
   read_settings(config, record["store"].get<std::string>(), record);
-  const fs::path metrics = run / "metrics.jsonl";
+  const fs::path metrics = files.metrics();
   if (fs::exists(result, ignored) && !fs::exists(metrics, ignored))
     throw Error("is missing, though the run has finished", metrics.string(), "restore it from a copy");
   record["curves"] = read_curves(metrics);
   record["stages"] = record["curves"]["stages"];
   record["curves"].erase("stages");
 
-  const json ended = read_if_there(result), cut = read_if_there(clusters);
+  const json ended = read_if_there(result), cut = read_if_there(clusters), hidden = read_if_there(embeddings);
   record["state"] = ended.is_object() ? "finished" : RunDirectory::is_held(run) ? "running" : "stopped";
   if (ended.is_object()) from_file(result, [&] { read_result(ended, record); });
   if (cut.is_object()) record["clusters"] = from_file(clusters, [&] { return cluster_figures(cut); });
+  if (hidden.is_object()) record["embeddings"] = from_file(embeddings, [&] { return embedding_figures(hidden); });
   return record;
 }
 

@@ -1,6 +1,6 @@
 // What the report shows of a run, read from its folder: the data that the page draws, as JSON.
 //
-// Works for a run that is going on or was stopped; says which. Nothing here opens the graph: all figures are those
+// Works for a run that is in progress or was stopped; says which. Nothing here opens the graph: all figures are those
 // that the run wrote down.
 #pragma once
 
@@ -11,13 +11,12 @@
 
 namespace cgcn {
 
-// Error where it is no run, or where a file of it is damaged (names file and line).
+// Error if it is no run, or where a file of it is damaged (names file and line).
 nlohmann::json read_run(const fs::path& run);
 
 // All of them, with names that differ, and when it was read.
 nlohmann::json read_runs(const std::vector<fs::path>& runs);
 
 // Where train puts its report.
-inline fs::path report_file(const fs::path& run) { return run / "report.html"; }
 
 }  // namespace cgcn

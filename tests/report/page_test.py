@@ -1,5 +1,5 @@
-"""The report in headless Chromium: every chart is drawn, hovering shows the right value, names stay text, fifty runs are
-fluid, the live page follows a run.   page_test.py PROGRAM   (exit 77: there is no browser on this machine)"""
+"""The report in headless Chromium: every chart is drawn, nothing is cut at any width, hovering shows the right value, names
+stay text, fifty runs are fluid, the live page follows a run.   page_test.py PROGRAM   (exit 77: no browser)"""
 import json
 import math
 import os
@@ -15,7 +15,8 @@ from pathlib import Path
 from browser import Browser, find_browser
 
 CANVASES = ("chart-f1", "chart-loss", "chart-stages", "chart-memory", "chart-sizes", "chart-entropy", "chart-blocks",
-            "chart-classes", "chart-confusion")
+            "chart-classes", "chart-confusion", "chart-embeddings")
+WIDTHS = (1400, 800, 400)
 HOSTILE = "<script>alert(1)<"  # a folder cannot have a slash in its name; the closing tag comes with the class names
 PROGRAM = ""
 
@@ -27,6 +28,22 @@ PAINTED = """(id => { const c = document.getElementById(id);
 PLACE = """((id, set, index) => { const canvas = document.getElementById(id);
   const point = Chart.getChart(canvas).getDatasetMeta(set).data[index], box = canvas.getBoundingClientRect();
   return {x: box.left + point.x, y: box.top + point.y}; })"""
+# What reaches beyond the window or its box, or whose text is cut; and canvases larger than their card.
+CUT = """(() => { const cut = [], wide = document.documentElement.clientWidth;
+  for (const element of document.body.querySelectorAll('*')) {
+    const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+    if (box.width === 0 || element.id === 'tip' || element.closest('svg, script, details:not([open])')) continue;
+    const name = `${element.tagName}#${element.id}.${element.className} ${element.textContent.slice(0, 30)}`;
+    if (box.right > wide + 1 || box.left < -1) cut.push(`beyond the window: ${name}`);
+    if (style.overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1) cut.push(`cut: ${name}`);
+    if (style.display !== 'inline' && element.scrollWidth > element.clientWidth + 1 && element.clientWidth > 0)
+      cut.push(`text beyond its box: ${name}`);
+    const card = element.closest('.card, .tile');
+    if (card && box.right > card.getBoundingClientRect().right + 1) cut.push(`beyond its card: ${name}`);
+  }
+  return cut; })()"""
+VISIBLE = """[...document.querySelectorAll('canvas')].filter(c => c.offsetWidth > 0).map(c => c.id)"""
+HEADS = "[...document.querySelectorAll('#overview th')].map(cell => cell.textContent)"
 TIP = "document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText"
 
 
@@ -40,7 +57,7 @@ def run_program(*arguments):
 def make_run(folder, source, epochs, shift):
     """A run of many epochs with the files of a small real one, and curves of its own."""
     folder.mkdir()
-    for name in ("config.toml", "environment.json", "result.json", "clusters.json"):
+    for name in ("config.toml", "environment.json", "result.json", "clusters.json", "embeddings.json"):
         (folder / name).write_text((source / name).read_text())
     with open(folder / "metrics.jsonl", "w") as metrics:
         for epoch in range(1, epochs + 1):
@@ -82,17 +99,134 @@ class Page(unittest.TestCase):
         self.browser.move(place["x"], place["y"])
         return self.browser.run(TIP)
 
-    def test_every_chart_is_drawn_without_a_word_in_the_console(self):
-        for width in (1400, 400):
+    def check_page(self, file, drawn):
+        """At every width, light and dark: just these charts, all painted, nothing cut, nothing in the console."""
+        for width in WIDTHS:
             for dark in (False, True):
-                with self.subTest(width=width, dark=dark):
-                    self.open(self.run_path / "report.html", width, dark)
-                    for canvas in CANVASES:
+                with self.subTest(file=Path(file).name, width=width, dark=dark):
+                    self.open(file, width, dark)
+                    self.assertEqual(sorted(self.browser.run(VISIBLE)), sorted(drawn))
+                    for canvas in drawn:
                         self.assertGreater(self.browser.run(f"{PAINTED}('{canvas}')"), 0.01, canvas)
-                    self.assertEqual(self.browser.run("document.documentElement.dataset.theme"), "dark" if dark else "light")
+                    self.assertEqual(self.browser.run(CUT), [])
                     self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+                    self.assertEqual(self.browser.run("document.documentElement.dataset.theme"), "dark" if dark else "light")
                     self.assertEqual(self.browser.problems, [])
                     self.assertEqual([url for url in self.browser.requests() if not url.startswith("file:")], [])
+
+    def train(self, store, name, *options):
+        run = self.folder / name
+        run_program("train", store, "--run", run, "--epochs", 4, "--hidden", 16, "--quiet", *options)
+        return run
+
+    def report(self, *runs):
+        page = self.folder / f"{runs[-1].name}-page.html"
+        run_program("report", *runs, "-o", page)
+        return page
+
+    def test_every_chart_is_drawn_and_nothing_is_cut(self):
+        self.check_page(self.run_path / "report.html", CANVASES)
+
+    def test_what_is_cut_is_seen(self):
+        self.open(self.run_path / "report.html", 400)
+        for style in (".tile { width: 250px; overflow: hidden; white-space: nowrap; }", ".tiles { width: 700px; }", "pre { white-space: pre; }"):
+            self.browser.run(f"document.head.append(Object.assign(document.createElement('style'), {{id: 'bad', textContent: {json.dumps(style)}}}))")
+            self.assertNotEqual(self.browser.run(CUT), [], style)
+            self.browser.run("document.getElementById('bad').remove()")
+
+    def test_charts_without_data_are_left_out(self):
+        run = self.train(self.store, "full-batch", "--method", "full-batch", "--layers", 1, "--eval-every", 100)
+        metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        for record in metrics:  # a run that never validated
+            record.pop("validation", None)
+        (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in metrics))
+        self.check_page(self.report(run), [name for name in CANVASES if name not in
+                                           ("chart-f1", "chart-sizes", "chart-entropy", "chart-blocks", "chart-embeddings")])
+        self.assertNotIn("Clusters", self.browser.run("document.querySelector('main').innerText.split('\\n')"))
+
+    def test_runs_are_compared_by_the_settings_that_differ(self):
+        runs = [self.train(self.store, "small", "--parts", 12), self.train(self.store, "low-rate", "--parts", 12, "--lr", 0.002),
+                self.train(self.store, "random", "--parts", 12, "--partitioner", "random")]
+        page = self.report(*runs)
+        self.check_page(page, CANVASES)
+        self.open(page)
+        self.assertEqual(self.browser.run(HEADS)[:4], ["Run", "lr", "partitioner", "Test F1"])
+        rows = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
+        values = {row[0]: row[1:3] for row in rows[1:]}
+        self.assertEqual(values, {"small": ["0.01", "metis"], "low-rate": ["0.002", "metis"], "random": ["0.01", "random"]})
+        self.assertFalse(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
+        self.open(page, 400)
+        self.assertTrue(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
+        for canvas in ("chart-f1", "chart-loss", "chart-memory"):  # every line has its legend
+            chart = f"Chart.getChart('{canvas}')"
+            self.assertEqual(self.browser.run(f"{chart}.legend.legendItems.map(item => item.text)"),
+                             self.browser.run(f"{chart}.data.datasets.map(set => set.label)"))
+            self.assertEqual(self.browser.run(f"{chart}.data.datasets.length"), 3)
+
+    def test_the_f1_axis_fits_the_curves(self):
+        run = self.folder / "high"
+        make_run(run, self.run_path, 40, 0)
+        with open(run / "metrics.jsonl") as lines:
+            records = [json.loads(line) for line in lines]
+        for record in records:
+            record["validation"].update(micro_f1=0.93 + 0.0005 * record["epoch"], macro_f1=0.92)
+        (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        self.open(self.report(run))
+        low, high = self.browser.run("(s => [s.min, s.max])(Chart.getChart('chart-f1').scales.y)")
+        self.assertTrue(0.9 <= low <= 0.92 and 0.95 <= high <= 0.96, (low, high))
+
+    def test_a_multi_label_run_has_cards_of_its_own(self):
+        store = self.folder / "multi"
+        run_program("generate", store, "--like", "ppi", "--scale", 0.02, "--quiet")
+        run = self.train(store, "labels", "--parts", 4)
+        result = json.loads((run / "result.json").read_text())
+        self.check_page(self.report(run), [name for name in CANVASES if name != "chart-confusion"] + ["chart-precision"])
+        tiles = self.browser.run("document.getElementById('label-tiles').innerText")
+        self.assertIn("Exact match", tiles)
+        labels = sum(entry["nodes"] for entry in result["test"]["classes"]) / result["test"]["nodes"]
+        self.assertIn(f"{labels:.2f}", tiles)
+        names = self.browser.run("[...document.getElementById('picture-class').options].map(o => o.value)")
+        self.assertEqual(len(names), 12)
+        self.browser.run(f"(c => {{ c.value = {json.dumps(names[3])}; c.onchange(); }})(document.getElementById('picture-class'))")
+        self.assertIn(f"class {names[3]}", self.browser.run("Chart.getChart('chart-embeddings').data.datasets.map(s => s.label)"))
+
+    def test_a_hundred_classes_can_be_read(self):
+        run, classes = self.folder / "hundred", 100
+        make_run(run, self.run_path, 5, 0)
+        result = json.loads((run / "result.json").read_text())
+        confusion = [[0] * classes for _ in range(classes)]
+        for c in range(classes):
+            confusion[c][c], confusion[c][(c * 7 + 1) % classes] = 50 + c, c % 9
+        confusion[40][41] = 77
+        test = result["test"]
+        test["confusion"], test["class_count"] = confusion, classes
+        test["classes"] = [{"class": f"category {c}", "nodes": sum(confusion[c]), "precision": 0.5 + c / 200,
+                            "recall": 0.9, "f1": 0.5 + c / 250} for c in range(classes)]
+        (run / "result.json").write_text(json.dumps(result))
+        page = self.report(run)
+        self.check_page(page, CANVASES)
+        self.open(page)
+        self.assertIn("category 40\tcategory 41\t77", self.browser.run("document.getElementById('confused').innerText"))
+        self.assertGreater(self.browser.run("document.getElementById('chart-confusion').clientWidth"), 800)
+        bars = "Chart.getChart('chart-classes').data.labels"
+        self.assertEqual(self.browser.run(bars)[:2], ["category 0", "category 1"])  # the lowest F1
+        self.assertEqual(self.browser.run(bars + ".length"), 25)
+        self.browser.run("document.getElementById('all-classes').click()")
+        self.assertEqual(self.browser.run(bars + ".length"), classes)
+        self.show("chart-confusion")  # the largest class, 99, is the first row
+        place = self.browser.run("""(canvas => { const box = canvas.getBoundingClientRect(), at = heatMaps.get(canvas.id).place;
+            return {x: box.left + at.margin + at.side / 2, y: box.top + at.top + at.side / 2}; })
+            (document.getElementById('chart-confusion'))""")
+        self.browser.move(place["x"], place["y"])
+        self.assertIn("predicted right", self.browser.run(TIP))
+
+    def test_the_embeddings_are_those_of_the_run(self):
+        self.open(self.run_path / "report.html")
+        picture = json.loads((self.run_path / "embeddings.json").read_text())
+        sets = self.browser.run("Chart.getChart('chart-embeddings').data.datasets.map(s => [s.label, s.data.length])")
+        self.assertEqual(sum(length for _, length in sets), len(picture["x"]))
+        first = sum(1 for classes in picture["classes"] if classes == [0])
+        self.assertIn([picture["class_names"][0], first], sets)
 
     def test_hovering_shows_the_value(self):
         self.open(self.run_path / "report.html")
@@ -103,7 +237,7 @@ class Page(unittest.TestCase):
             self.assertIn(f"{100 * record['validation']['micro_f1']:.2f} %", tip)
             shown = float(re.search(r"training\s+([0-9.]+)", self.hover("chart-loss", 0, index)).group(1))
             self.assertAlmostEqual(shown, record["loss"], delta=1e-3 * record["loss"])
-            megabytes = f"{record['memory']['resident'] / 2**20:.1f}"
+            megabytes = f"{record['memory']['resident'] / 2**20:.1f} MiB"
             self.assertIn(megabytes, self.hover("chart-memory", 0, index))
         result = json.loads((self.run_path / "result.json").read_text())
         largest = max(result["test"]["classes"], key=lambda entry: entry["nodes"])
@@ -161,7 +295,7 @@ class Page(unittest.TestCase):
         run_program("report", run, self.run_path, "-o", self.folder / "named.html")
         self.open(self.folder / "named.html")
         self.assertIn(HOSTILE, self.browser.run("document.getElementById('runs').innerText"))
-        self.assertEqual(self.browser.run("document.scripts.length"), 5)
+        self.assertEqual(self.browser.run("document.scripts.length"), 6)
         self.browser.run(f"(() => {{ const choice = document.getElementById('detail'); "
                          f"choice.value = {json.dumps(str(run))}; choice.onchange(); }})()")
         self.assertIn("<script>alert(1)</script>", self.hover("chart-classes", 0, 0))
@@ -176,7 +310,7 @@ class Page(unittest.TestCase):
         banner = self.browser.run("document.getElementById('banner').innerText")
         self.assertIn("stopped after epoch 3 of 6", banner)
         self.assertIn(f"clustergcn train --run {shlex.quote(str(run))} --resume", banner)
-        self.assertIn("Comes with the test", self.browser.run("document.getElementById('classes').innerText"))
+        self.assertTrue(self.browser.run("document.getElementById('classes').hidden"))  # they come with the test
         self.assertEqual(self.browser.problems, [])
 
     def test_fifty_runs_of_a_thousand_epochs_are_fluid(self):
@@ -224,7 +358,7 @@ class Page(unittest.TestCase):
                                     "--parts", "12", "--quiet", "--live"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            address = re.search(r"http://127\.0\.0\.1:\d+/", process.stderr.readline()).group()
+            address = re.search(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", process.stderr.readline()).group()
             self.browser.resize(1400, 900)
             self.browser.open(address)
             self.browser.run("""new Promise((done, fail) => {

@@ -11,7 +11,7 @@
 #include "report/page.h"
 #include "support.h"
 #include "train/result.h"
-#include "train/trainer.h"
+#include "train/training.h"
 
 namespace cgcn {
 namespace {
@@ -38,9 +38,9 @@ class RunRecord : public testing::Test {
     options.train.epochs = 3;
     options.train.learning_rate = 0.02;
     const Store store(folder_ / "graph");
-    Trainer trainer(store, options, RunDirectory::create(folder_ / name, "test"));
-    const fs::path run = trainer.directory().path();
-    trainer.run([&](const EpochRecord&) {
+    Training training(store, options, RunDirectory::create(folder_ / name, "test"));
+    const fs::path run = training.directory().path();
+    training.run([&](const EpochRecord&) {
       while_running_ = read_run(run);
       return true;
     });
@@ -130,7 +130,7 @@ TEST_F(RunRecord, TakesNumbersOfAnySize) {
 }
 
 TEST_F(RunRecord, RefusesWhatIsNotARun) {
-  EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("there is no such run"));
+  EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("nothing: does not exist"));
   EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_.path()); }), HasSubstr("it has no config.toml"));
 }
 
@@ -152,11 +152,11 @@ TEST_F(RunRecord, NamesTheDamagedFileAndLine) {
   for (const char* wrong : {R"("seconds":"1")", R"("seconds":null)", R"("batch_seconds":[1])", R"("validation":7)",
                             R"("memory":"much")", R"("validation_seconds":{})", R"("loss":[])"})
     EXPECT_THAT(damage("metrics.jsonl", metrics + fmt::format("{{\"epoch\":4,{}}}\n", wrong)),
-                HasSubstr("metrics.jsonl:4: is not the record of an epoch"))
+                HasSubstr("metrics.jsonl:4: is not an epoch's record"))
         << wrong;
   const std::string deep = R"({"epoch":)" + std::string(300000, '[') + std::string(300000, ']') + "}";
   EXPECT_THAT(damage("metrics.jsonl", metrics + deep + "\n"), HasSubstr("metrics.jsonl:4"));
-  for (const char* file : {"environment.json", "result.json", "clusters.json"})
+  for (const char* file : {"environment.json", "result.json", "clusters.json", "embeddings.json"})
     for (const std::string& text : {std::string("{"), std::string("[]"), deep})
       EXPECT_THAT(damage(file, text), HasSubstr(std::string(file) + ": is not a JSON object")) << text.substr(0, 20);
   EXPECT_THAT(damage("environment.json", R"({"store":7})"), HasSubstr("environment.json: does not hold"));
@@ -171,6 +171,12 @@ TEST_F(RunRecord, NamesTheDamagedFileAndLine) {
   for (const json& wrong : {json::array(), json({1e308, -1e308}), json({1, -1}), json({0.5}), json("many")}) {
     clusters["sizes"] = wrong;
     EXPECT_THAT(damage("clusters.json", clusters.dump()), HasSubstr("clusters.json: does not hold")) << wrong;
+  }
+  const json embeddings = json::parse(read_text_file(path / "embeddings.json"));
+  for (const char* field : {"x", "y", "classes", "class_names", "share", "part", "nodes"}) {
+    json wrong = embeddings;
+    wrong[field] = json({json::object()});
+    EXPECT_THAT(damage("embeddings.json", wrong.dump()), HasSubstr("embeddings.json: does not hold")) << field;
   }
   EXPECT_THAT(damage("config.toml", "parts = = 3\n"), HasSubstr("config.toml"));
   EXPECT_EQ(read_run(path)["state"], "finished");
@@ -223,18 +229,32 @@ TEST(Figures, HistogramCountsEveryValueOnce) {
 }
 
 TEST(Figures, ManyClassesAreTheLargestAndTheRest) {
+  constexpr uint64_t kClasses = kShownClasses + 52;
   json part = {{"nodes", 100u}, {"classes", json::array()}, {"confusion", json::array()}};
-  for (uint64_t c = 0; c < 100; ++c) {
+  for (uint64_t c = 0; c < kClasses; ++c) {
     part["classes"].push_back({{"class", std::to_string(c)}, {"nodes", c}, {"f1", 1.0}});
-    part["confusion"].push_back(std::vector<uint64_t>(100, 0));
+    part["confusion"].push_back(std::vector<uint64_t>(kClasses, 0));
     part["confusion"][c][c] = c;
   }
   const json figures = class_figures({{"test", part}, {"validation", part}, {"train", part}});
   EXPECT_EQ(figures["list"].size(), kShownClasses);
-  EXPECT_EQ(figures["list"][0]["class"], "99");
+  EXPECT_EQ(figures["list"][0]["class"], std::to_string(kClasses - 1));
   EXPECT_EQ(figures["confusion"].size(), kShownClasses + 1);
-  EXPECT_EQ(figures["confusion"][0][0], 99);
+  EXPECT_EQ(figures["confusion"][0][0], kClasses - 1);
   EXPECT_EQ(figures["confusion"][kShownClasses][kShownClasses], 51 * 52 / 2);  // classes 0 … 51
+  EXPECT_EQ(figures["total"], kClasses - 1);                                   // class 0 has no nodes
+}
+
+TEST(Figures, AClassThatNobodyHasIsNotListed) {
+  json part = {{"nodes", 5u},
+               {"classes", {{{"class", "a"}, {"nodes", 5u}}, {{"class", "b"}, {"nodes", 0u}}}},
+               {"confusion", {{5u, 0u}, {0u, 0u}}}};
+  json figures = class_figures({{"test", part}, {"validation", part}, {"train", part}});
+  EXPECT_EQ(figures["list"].size(), 1u);
+  EXPECT_EQ(figures["confusion"], json({{5}}));
+  part["confusion"][0] = {3u, 2u};  // two nodes are taken for it
+  figures = class_figures({{"test", part}, {"validation", part}, {"train", part}});
+  EXPECT_EQ(figures["confusion"], json({{3, 2}, {0, 0}}));
 }
 
 }  // namespace

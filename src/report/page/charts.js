@@ -17,13 +17,20 @@ function points(run, name, x = xAxis) {
   });
   return thin(made, data.runs.length > 12 ? 300 : 4000);
 }
+// The last tick is the end of the data: it has no text where that would touch the one before it.
+const spaced = (format) => (value, i, ticks) =>
+    (i > 1 && i === ticks.length - 1 && ticks[i].value - ticks[i - 1].value < 0.6 * (ticks[1].value - ticks[0].value) ?
+         '' :
+         format(value));
 const xAxisOptions = (which) =>
     (which === 'epoch' ?
-         axis('epoch', undefined, {min: 0, bounds: 'data', ticks: {precision: 0}, grid: {display: false}}) :
+         axis('epoch', spaced(count), {min: 0, bounds: 'data', ticks: {precision: 0}, grid: {display: false}}) :
          axis(
-             'seconds of training', (value) => figure(value),
+             'seconds of training', spaced(figure),
              {min: 0, bounds: 'data', ticks: {includeBounds: false}, grid: {display: false}}));
 const xTip = (which) => (which === 'epoch' ? (x) => `epoch ${count(x)}` : (x) => `after ${duration(x)} of training`);
+const kLegendRuns = 8;  // of more runs the list above the charts is the legend
+const noRuns = () => (shownRuns().length === 0 ? 'No run is selected.' : '');
 function drawLearning() {
   const runs = shownRuns(), one = runs.length === 1, dashed = {borderDash: [5, 4], borderWidth: 1.5, pointRadius: 0};
   const f1 = runs.map((run) => lineSet(one ? 'micro F1' : run.name, colourOf(run), points(run, 'f1')));
@@ -32,28 +39,23 @@ function drawLearning() {
     f1.push(lineSet('macro F1', colour('faint'), points(runs[0], 'macro_f1'), dashed));
     loss.push(lineSet('validation', colour('faint'), points(runs[0], 'validation_loss'), dashed));
   }
-  const legend = {
-    display: one,
-    position: 'bottom',
-    labels: {color: colour('soft'), boxWidth: 22, boxHeight: 0, font: {size: 12}}
-  };
-  const none = runs.length === 0 ? 'No run is shown.' : 'No epoch is done yet.';
-  setMissing(
-      'chart-f1',
-      f1.some((set) => set.data.length > 0)        ? '' :
-          runs.length > 0 && epochsOf(runs[0]) > 0 ? 'No validation has been made.' :
-                                                     none);
-  setMissing('chart-loss', loss.some((set) => set.data.length > 0) ? '' : none);
+  const any = (name) => data.runs.some((run) => run.curves[name].some((value) => value !== null));
+  setShown('chart-f1', any('f1'));
+  setShown('chart-loss', any('loss'));
+  for (const id of ['chart-f1', 'chart-loss']) setMissing(id, noRuns());
+  byId('colours-note').hidden = runs.length <= kLegendRuns;
+  const drawn = (sets) => sets.filter((set) => set.data.length > 0), more = {plugins: {legend: legend(runs.length <= kLegendRuns)}};
   const x = xAxisOptions(xAxis), best = Math.max(0, ...runs.map((run) => (bestOf(run) || {f1: 0}).f1));
-  const closeUp = byId('close-up').checked ? Math.floor(90 * best) / 100 : 0;
-  setLines('chart-f1', f1, {
+  const range = fittedRange(f1, 0, 1), closeUp = Math.floor(90 * best) / 100;
+  if (byId('close-up').checked && closeUp > (range.min || 0)) range.min = closeUp;
+  setLines('chart-f1', drawn(f1), {
     x,
-    y: axis('', (v) => figure(100 * v), closeUp > 0 ? {min: closeUp} : {beginAtZero: true}),
+    y: axis('', (v) => figure(100 * v), {...range, ticks: {maxTicksLimit: 8}}),
     xTip: xTip(xAxis),
     yTip: (v) => percent(v),
-    more: {plugins: {legend}}
+    more
   });
-  setLines('chart-loss', loss, {
+  setLines('chart-loss', drawn(loss), {
     x,
     y: {
       type: byId('log-loss').checked ? 'logarithmic' : 'linear',
@@ -61,11 +63,11 @@ function drawLearning() {
     },
     xTip: xTip(xAxis),
     yTip: figure,
-    more: {plugins: {legend}}
+    more
   });
 }
 
-// Seconds by stage: a bar a stage for one run, a stacked bar a run for several.
+// Seconds by stage: one bar per stage for one run, one stacked bar per run for several.
 function drawStages() {
   const runs = shownRuns(), one = runs.length === 1, plot = byId('chart-stages').parentElement;
   const of = (run, stage) =>
@@ -77,7 +79,8 @@ function drawStages() {
   ];
   const stages = known.filter((stage) => runs.some((run) => of(run, stage) > 0));
   plot.style.height = !one && runs.length > 8 ? `${90 + 24 * runs.length}px` : '';
-  setMissing('chart-stages', stages.length > 0 ? '' : 'No time has been recorded.');
+  setShown('chart-stages', data.runs.some((run) => kStages.some((stage) => of(run, stage) > 0)));
+  setMissing('chart-stages', noRuns());
   const bars = {maxBarThickness: 22, borderRadius: 2};
   const datasets = one ?
       [{
@@ -93,13 +96,7 @@ function drawStages() {
       'chart-stages', 'bar', datasets, one ? stages : runs.map((run) => shorten(run.name, 18)), {
         indexAxis: 'y',
         interaction: {mode: 'index', axis: 'y', intersect: false},
-        plugins: {
-          legend: {
-            display: !one,
-            position: 'bottom',
-            labels: {color: colour('soft'), boxWidth: 11, boxHeight: 11, font: {size: 12}}
-          }
-        },
+        plugins: {legend: legend(!one, false)},
         scales: {
           x: axis('', (v) => figure(v), {stacked: !one}),
           y: axis('', undefined, {stacked: !one, grid: {display: false}, ticks: {autoSkip: false}})
@@ -134,65 +131,60 @@ function drawMemory() {
   const ceiling = Math.max(0, ...runs.map((run) => run.environment[limit] || 0));
   let top = 0, end = 0;
   for (const run of runs) {
-    const resident = points(run, 'resident', 'seconds'), peak = points(run, 'peak', 'seconds');
-    lines.push(lineSet(runs.length === 1 ? 'resident' : run.name, colourOf(run), resident));
-    if (runs.length <= 4)
+    lines.push(lineSet(runs.length === 1 ? 'resident' : run.name, colourOf(run), points(run, 'resident', 'seconds')));
+    if (runs.length === 1)
       lines.push(lineSet(
-          runs.length === 1 ? 'peak so far' : `${run.name}, peak so far`, colourOf(run), peak,
-          {borderDash: [4, 4], borderWidth: 1.2, pointRadius: 0}));
+          'peak so far', colour('faint'), points(run, 'peak', 'seconds'),
+          {borderDash: [4, 4], borderWidth: 1.5, pointRadius: 0}));
     top = Math.max(top, peakOf(run) || 0);
     end = Math.max(end, trainedFor(run));
   }
-  setMissing(
-      'chart-memory',
-      lines.some((line) => line.data.length > 0) ? '' :
-          runs.length === 0                      ? 'No run is shown.' :
-                                                   'No memory has been recorded.');
+  setShown('chart-memory', data.runs.some((run) => run.curves.resident.some((value) => value !== null)));
+  setMissing('chart-memory', noRuns());
   if (!ceilingChosen) byId('show-ceiling').checked = ceiling > 0 && top > ceiling / 4;
   if (byId('show-ceiling').checked && ceiling > 0)
     lines.push(lineSet(
-        budgeted ? 'the budget, --memory' : 'the machine’s limit', colour('warn'), [{x: 0, y: ceiling}, {x: end, y: ceiling}],
-        {pointRadius: 0, borderWidth: 1.5, silent: true}));
+        budgeted ? 'budget (--memory)' : 'limit of the machine', colour('warn'),
+        [{x: 0, y: ceiling}, {x: end, y: ceiling}], {pointRadius: 0, borderWidth: 1.5, silent: true}));
   setLines('chart-memory', lines, {
     x: xAxisOptions('seconds'),
     y: axis(
         '', (v) => bytes(v),
         {min: 0, ticks: {stepSize: byteStep(Math.max(top, byId('show-ceiling').checked ? ceiling : 0) / 5)}}),
     xTip: xTip('seconds'),
-    yTip: bytes
+    yTip: bytes,
+    more: {plugins: {legend: legend(runs.length <= kLegendRuns)}}
   });
   byId('memory-note').textContent = top > 0 && ceiling > 0 ?
-      `At most ${bytes(top)}: ${percent(top / ceiling, 1)} of the ${
+      `Peak ${bytes(top)}: ${percent(top / ceiling, 1)} of the ${
           bytes(ceiling)} that ${budgeted ? '--memory' : 'the machine, or its control group,'} allows.` :
       '';
 }
 
 // Clusters of one run.
 function drawClusters(run) {
-  const clusters = run.clusters, none = 'There are no clusters recorded for this run.';
-  for (const id of ['chart-sizes', 'chart-blocks']) setMissing(id, clusters ? '' : none);
-  setMissing('chart-entropy', !clusters ? none : clusters.label_entropy ? '' : 'The graph has no labels.');
-  byId('blocks-scale').hidden = !clusters;
-  byId('cluster-tiles').hidden = !clusters;
+  const clusters = run.clusters;
+  for (const id of ['chart-sizes', 'chart-blocks']) setShown(id, Boolean(clusters));
+  setShown('chart-entropy', Boolean(clusters && clusters.label_entropy));
   if (!clusters) return;
   const entropy = clusters.label_entropy, batch = clusters.batch;
   byId('cluster-tiles')
       .replaceChildren(
           tile(
               'Clusters', count(clusters.clusters),
-              `${count(batch.clusters)} a batch, ${count(batch.batches)} batches an epoch`),
+              `${count(batch.clusters)} per batch, ${count(batch.batches)} batches per epoch`),
           tile(
-              'Links kept in clusters', percent(clusters.links_kept_share, 1),
+              'Edges within clusters', percent(clusters.links_kept_share, 1),
               `${count(clusters.links_cut)} of ${count(clusters.links)} cut`),
           tile(
-              'Links seen in batches', percent(batch.entries_share, 1),
-              `${count(Math.round(batch.mean_nodes))} nodes a batch`),
+              'Edges within batches', percent(batch.entries_share, 1),
+              `${count(Math.round(batch.mean_nodes))} nodes per batch`),
           tile(
               'Balance', clusters.balance.toFixed(3),
-              `largest over mean; ${count(clusters.smallest_cluster)} to ${count(clusters.largest_cluster)} nodes`),
+              `largest / mean; ${count(clusters.smallest_cluster)} to ${count(clusters.largest_cluster)} nodes`),
           ...(entropy ? [tile(
                             'Label entropy', `${entropy.mean.toFixed(2)} bits`,
-                            `${entropy.random_mean.toFixed(2)} bits at random`)] :
+                            `random clusters: ${entropy.random_mean.toFixed(2)} bits`)] :
                         []),
           ...(clusters.levels ? [tile(
                                     'Levels', count(clusters.levels.length),
@@ -218,18 +210,12 @@ function drawClusters(run) {
         'chart-entropy', 'bar',
         [
           {label: 'clusters', data: entropy.own, backgroundColor: kHues[0], grouped: false, ...bars},
-          {label: 'at random, same sizes', data: entropy.random, backgroundColor: random, grouped: false, ...bars}
+          {label: 'random clusters of the same sizes', data: entropy.random, backgroundColor: random, grouped: false, ...bars}
         ],
         entropy.own.map((_, i) => edge(i)), {
           interaction: {mode: 'index', intersect: false},
           scales: {x: axis('bits', undefined, {grid: {display: false}}), y: whole},
-          plugins: {
-            legend: {
-              display: true,
-              position: 'bottom',
-              labels: {color: colour('soft'), boxWidth: 11, boxHeight: 11, font: {size: 12}}
-            }
-          },
+          plugins: {legend: legend(true, false)},
         },
         (items) => ({
           head: `${edge(items[0].dataIndex)} – ${edge(items[0].dataIndex + 1)} bits`,
@@ -270,74 +256,4 @@ function drawBlocks(blocks) {
     showScale('blocks-scale', `${(100 * least).toPrecision(2)} %`, `${(100 * most).toPrecision(2)} %, logarithmic`);
   else
     byId('blocks-scale').hidden = true;
-}
-
-// Scores by class of one run.
-function drawClasses(run) {
-  const classes = run.classes,
-        none = run.state === 'finished' ? 'Not recorded for this run.' : 'Comes with the test at the end of the run.';
-  setMissing('chart-classes', classes ? '' : none);
-  setMissing(
-      'chart-confusion',
-      !classes              ? none :
-          classes.confusion ? '' :
-                              'A node may have many classes: there is no confusion matrix.');
-  byId('confusion-scale').hidden = !classes || !classes.confusion;
-  byId('classes-part').textContent = classes ?
-      `${{test: 'test', validation: 'validation', train: 'training'}[classes.part]} nodes${
-          classes.list.length < classes.total ? `, the ${classes.list.length} largest of ${count(classes.total)}` :
-                                                ''}` :
-      '';
-  const plot = byId('plot-classes');
-  plot.style.minHeight = classes ? `${Math.max(200, 40 + 21 * classes.list.length)}px` : '';
-  if (!classes) return;
-  const list = classes.list, names = list.map((entry) => entry.class);
-  setChart(
-      'chart-classes', 'bar', [{
-        label: 'F1',
-        data: list.map((entry) => 100 * entry.f1),
-        backgroundColor: kHues[0],
-        maxBarThickness: 16,
-        borderRadius: 2,
-        valueText: (v) => v.toFixed(1)
-      }],
-      names.map((name) => shorten(name)), {
-        indexAxis: 'y',
-        interaction: {mode: 'index', axis: 'y', intersect: false},
-        scales: {
-          x: axis('', undefined, {min: 0, max: 100}),
-          y: axis('', undefined, {grid: {display: false}, ticks: {autoSkip: false}})
-        },
-      },
-      (items) => {
-        const entry = list[items[0].dataIndex];
-        return {
-          head: `class ${entry.class}`,
-          rows: [
-            {label: 'F1', value: percent(entry.f1), near: true}, {label: 'precision', value: percent(entry.precision)},
-            {label: 'recall', value: percent(entry.recall)}, {label: 'nodes', value: count(entry.nodes)}
-          ]
-        };
-      });
-  if (!classes.confusion) return;
-  const counts = classes.confusion, totals = counts.map((row) => row.reduce((a, b) => a + b, 0)), labels = [...names];
-  if (labels.length < counts.length) labels.push('others');
-  setHeatMap('chart-confusion', {
-    rows: counts.length,
-    columns: counts.length,
-    labels: labels.length <= 30 ? labels : null,
-    share: (r, c) => (counts[r][c] > 0 ? counts[r][c] / totals[r] : null),
-    text: (r, c) =>
-        (counts.length <= 16 && counts[r][c] >= 0.005 * totals[r] && counts[r][c] > 0 ?
-             (100 * counts[r][c] / totals[r]).toFixed(0) :
-             ''),
-    tip: (r, c) => ({
-      head: r === c ? `${labels[r]}, predicted right` : `${labels[r]}, predicted as ${labels[c]}`,
-      rows: [
-        {label: 'nodes', value: `${count(counts[r][c])} of ${count(totals[r])}`},
-        {label: 'share', value: totals[r] > 0 ? percent(counts[r][c] / totals[r], 1) : '–'}
-      ]
-    }),
-  });
-  showScale('confusion-scale', '0', '100 % of the class');
 }

@@ -2,7 +2,7 @@
 'use strict';
 
 let data = JSON.parse(byId('data').textContent);
-const hidden = new Set();  // paths of runs that are switched off
+const hidden = new Set();  // paths of runs that are not shown
 let xAxis = 'epoch', detailPath = null, ceilingChosen = false;
 
 const colourOf = (run) => runColour(data.runs.indexOf(run));
@@ -45,7 +45,7 @@ function drawHead() {
           one ? stateText[run.state] :
                 `${data.runs.filter((r) => r.state === 'finished').length} finished`} · ${data.written}`;
   byId('footer').textContent =
-      `Written by clustergcn. Everything is in this file: it loads nothing. Charts by Chart.js ${
+      `Written by clustergcn. This file is self-contained. Charts by Chart.js ${
           Chart.version} (MIT licence).`;
   const banner = byId('banner'), going = data.runs.filter((r) => r.state === 'running'),
         stopped = data.runs.filter((r) => r.state === 'stopped');
@@ -54,13 +54,13 @@ function drawHead() {
   const parts = [];
   if (going.length > 0)
     parts.push(
-        one ? `Training is going on: epoch ${epochsOf(run)} of ${run.epochs_asked} is done${
-                  data.live ? '; this page follows it' : ''}.` :
-              `${going.length} of these runs are still going on.`);
+        one ? `Training: ${epochsOf(run)} of ${run.epochs_asked} epochs done${
+                  data.live ? '; this page updates itself' : ''}.` :
+              `${going.length} of these runs are still in progress.`);
   if (stopped.length > 0)
     parts.push(
         one ? `This run was stopped after epoch ${epochsOf(run)} of ${
-                  run.epochs_asked}. To go on: ${run.resume_command}` :
+                  run.epochs_asked}. To continue: ${run.resume_command}` :
               `${stopped.length} of these runs were stopped before their end.`);
   banner.textContent = parts.join(' ');
 }
@@ -70,61 +70,88 @@ function tile(name, value, more) {
   return box;
 }
 function drawTiles(run) {
-  const score = scoreOf(run), best = bestOf(run), peak = peakOf(run), epochs = epochsOf(run),
-        tiles = make('div', 'tiles');
+  const score = scoreOf(run), best = bestOf(run), peak = peakOf(run), epochs = epochsOf(run), list = [];
   const part = score ? {test: 'Test', validation: 'Validation', train: 'Training'}[score.part] : 'Test';
-  tiles.append(
-      tile(
-          `${part} F1`, score ? percent(score.micro_f1) : '–',
-          score ? `macro ${percent(score.macro_f1)}, ${count(score.nodes)} nodes` : 'comes at the end of the run'),
-      tile('Best validation F1', best ? percent(best.f1) : '–', best ? `in epoch ${best.epoch}` : 'no validation yet'),
-      tile(
-          'Epochs', `${count(epochs)}${epochs < run.epochs_asked ? ` of ${count(run.epochs_asked)}` : ''}`,
-          run.result && run.result.stopped_early ? 'stopped early' : stateText[run.state]),
-      tile(
-          'Time an epoch', epochs > 0 ? duration(trainedFor(run) / epochs) : '–',
-          run.result ? `${duration(run.result.total_seconds)} in all` : `${duration(trainedFor(run))} of steps`),
-      tile(
-          'Peak memory', orDash(peak, bytes),
-          run.result ? `model ${bytes(run.result.model_bytes)}, a step ${bytes(run.result.workspace_bytes)}` : ''),
-      tile(
-          'Weights', run.result ? count(run.result.weights) : '–',
-          run.result ? `p = ${count(run.result.parts)}, q = ${count(run.result.per_batch)}` : ''));
+  if (score)
+    list.push(tile(
+        `${part} F1`, percent(score.micro_f1), `macro ${percent(score.macro_f1)}, ${count(score.nodes)} nodes`));
+  if (best) list.push(tile('Best validation F1', percent(best.f1), `epoch ${best.epoch}`));
+  list.push(tile(
+      'Epochs', `${count(epochs)}${epochs < run.epochs_asked ? ` of ${count(run.epochs_asked)}` : ''}`,
+      run.result && run.result.stopped_early ? 'stopped early' : stateText[run.state]));
+  if (epochs > 0)
+    list.push(tile(
+        'Time per epoch', duration(trainedFor(run) / epochs),
+        run.result ? `${duration(run.result.total_seconds)} in total` : `${duration(trainedFor(run))} of training`));
+  if (peak !== null)
+    list.push(tile(
+        'Peak memory', bytes(peak),
+        run.result ? `model ${bytes(run.result.model_bytes)}, step ${bytes(run.result.workspace_bytes)}` : ''));
+  if (run.result)
+    list.push(tile(
+        'Weights', count(run.result.weights),
+        `${count(run.result.parts)} clusters, ${count(run.result.per_batch)} per batch`));
+  const tiles = make('div', 'tiles');
+  tiles.append(...list);
   byId('overview').replaceChildren(tiles);
 }
+
+// The settings in which the runs differ: [name, value of a run]. Those left at the default have it.
+function differences() {
+  const settings = new Map();
+  for (const run of data.runs)
+    for (const entry of run.settings) settings.set(entry.name, entry);
+  const valueOf = (run, entry) => (run.settings.find((other) => other.name === entry.name) || {value: entry.default}).value;
+  const differs = (of) => new Set(data.runs.map(of)).size > 1, list = [];
+  if (differs((run) => run.graph)) list.push(['graph', (run) => run.graph]);
+  for (const entry of settings.values())
+    if (differs((run) => valueOf(run, entry))) list.push([entry.name, (run) => valueOf(run, entry) || '–']);
+  return list;
+}
+const kShownDifferences = 6;
 function drawTable() {
-  const table = make('table'), box = make('div', 'table'), head = make('tr');
-  for (const title
-           of ['Run', 'State', 'Test F1', 'Macro F1', 'Best validation F1', 'Epochs', 'An epoch', 'In all',
-               'Peak memory'])
-    head.append(make('th', '', title));
-  table.append(head);
-  const scores = data.runs.map((run) => scoreOf(run)),
-        top = Math.max(...scores.map((score) => (score ? score.micro_f1 : -1)));
+  const scores = data.runs.map((run) => scoreOf(run)), differing = differences();
+  const top = Math.max(...scores.map((score) => (score ? score.micro_f1 : -1)));
   const order = data.runs.map((_, i) => i)
                     .sort((a, b) => (scores[b] ? scores[b].micro_f1 : -1) - (scores[a] ? scores[a].micro_f1 : -1));
-  for (const i of order) {
-    const run = data.runs[i], score = scores[i], best = bestOf(run), epochs = epochsOf(run), row = make('tr'),
-          name = make('td');
-    const dot = make('span', 'dot');
+  const nameOf = (i) => {
+    const name = make('td'), dot = make('span', 'dot'), run = data.runs[i];
     dot.style.background = runColour(i);
-    name.append(dot, document.createTextNode(run.name));
+    name.append(dot, make('span', '', run.name));
+    if (run.state !== 'finished')
+      name.append(make('span', `state ${run.state}`, run.state === 'running' ? 'in progress' : run.state));
     name.title = run.path;
-    const state = make('td');
-    state.append(make('span', `state ${run.state}`, run.state === 'running' ? 'in progress' : run.state));
-    const f1 = make(
-        'td', score && score.micro_f1 === top ? 'best' : '',
-        score ? percent(score.micro_f1) + (score.part === 'test' ? '' : ` (${score.part})`) : '–');
-    row.append(
-        name, state, f1, make('td', '', score ? percent(score.macro_f1) : '–'),
-        make('td', '', best ? `${percent(best.f1)} (${best.epoch})` : '–'), make('td', '', count(epochs)),
-        make('td', '', epochs > 0 ? duration(trainedFor(run) / epochs) : '–'),
-        make('td', '', run.result ? duration(run.result.total_seconds) : '–'),
-        make('td', '', orDash(peakOf(run), bytes)));
-    table.append(row);
-  }
+    return name;
+  };
+  const first = differing.slice(0, kShownDifferences), rest = differing.slice(kShownDifferences);
+  const box = make('div', 'table'), table = make('table'), parts = [box];
   box.append(table);
-  byId('overview').replaceChildren(box);
+  if (rest.length > 0) {
+    const more = make('details'), inner = make('div', 'table'), others = make('table');
+    more.append(make('summary', '', `${rest.length} more settings differ`), inner);
+    inner.append(others);
+    more.ontoggle = () => foldTable(others);
+    fillTable(others, ['Run', ...rest.map(([name]) => name)], order.map((i) => [
+      nameOf(i), ...rest.map(([, of]) => of(data.runs[i]))
+    ]));
+    parts.push(more);
+  }
+  byId('overview').replaceChildren(...parts);
+  fillTable(table, [
+    'Run', ...first.map(([name]) => name), 'Test F1', 'Macro F1', 'Best validation F1', 'Epochs', 'Time per epoch',
+    'Total time', 'Peak memory'
+  ], order.map((i) => {
+    const run = data.runs[i], score = scores[i], best = bestOf(run), epochs = epochsOf(run);
+    return [
+      nameOf(i), ...first.map(([, of]) => make('td', 'setting', of(run))),
+      make(
+          'td', score && score.micro_f1 === top ? 'best' : '',
+          score ? percent(score.micro_f1) + (score.part === 'test' ? '' : ` (${score.part})`) : '–'),
+      score ? percent(score.macro_f1) : '–', best ? `${percent(best.f1)} (${best.epoch})` : '–', count(epochs),
+      epochs > 0 ? duration(trainedFor(run) / epochs) : '–', run.result ? duration(run.result.total_seconds) : '–',
+      orDash(peakOf(run), bytes)
+    ];
+  }));
 }
 
 // The buttons that show and hide runs.
@@ -146,7 +173,7 @@ function drawRunButtons() {
     };
     return button;
   });
-  const all = make('button', 'all', hidden.size === 0 ? 'None' : 'All');
+  const all = make('button', 'all', hidden.size === 0 ? 'Hide all' : 'Show all');
   all.type = 'button';
   all.onclick = () => {
     const hide = hidden.size === 0;
@@ -159,7 +186,7 @@ function drawRunButtons() {
   box.scrollTop = at;
 }
 
-// How to make the run again.
+// How to reproduce the run.
 function drawAgain(run) {
   byId('command').textContent = run.command;
   byId('config').textContent = run.config;
@@ -193,8 +220,9 @@ function drawDetailChoice() {
   byId('detail').value = detailPath;
 }
 function drawDetails() {
-  drawClusters(detailRun());
   drawClasses(detailRun());
+  drawEmbeddings(detailRun());
+  drawClusters(detailRun());
   drawAgain(detailRun());
 }
 function drawCharts() {
@@ -269,6 +297,9 @@ byId('detail').onchange = () => {
   detailPath = byId('detail').value;
   drawDetails();
 };
+byId('all-classes').onchange = () => drawClassBars(detailRun().classes);
+byId('picture-class').onchange = () => drawEmbeddings(detailRun());
+window.addEventListener('resize', () => document.querySelectorAll('.table table').forEach(foldTable));
 byId('copy').onclick = async () => {
   try {
     await navigator.clipboard.writeText(byId('command').textContent);
@@ -286,7 +317,7 @@ byId('copy').onclick = async () => {
 };
 window.addEventListener('scroll', hideTip, {passive: true});
 
-// While training: ask every second, until the run is at its end or the program is gone.
+// While training: ask every second, until the run has ended or the program is gone.
 let failures = 0;
 async function follow() {
   try {
@@ -307,7 +338,7 @@ async function follow() {
   if (over) return;
   byId('banner').hidden = false;
   byId('banner').className = 'ended';
-  byId('banner').textContent = `The program has ended. The run’s report is in ${data.runs[0].path}/report.html`;
+  byId('banner').textContent = `Training has ended. The report is in ${data.runs[0].path}/report.html`;
 }
 
 applyTheme(currentTheme());

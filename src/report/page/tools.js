@@ -33,7 +33,7 @@ function bytes(n) {
     n /= 1024;
     unit++;
   }
-  return `${unit === 0 || n >= 99.95 ? n.toFixed(0) : n.toFixed(1)} ${['B', 'KB', 'MB', 'GB', 'TB', 'PB'][unit]}`;
+  return `${unit === 0 || n >= 99.95 ? n.toFixed(0) : n.toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'][unit]}`;
 }
 // The next round number of bytes: 1, 2, 5, 10 … of a unit.
 function byteStep(n) {
@@ -48,6 +48,7 @@ const shorten = (text, most = 22) => (text.length > most ? `${text.slice(0, most
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const kHues = ['#3b7dd8', '#e07b39', '#2a9d74', '#c0508e', '#8d6cd1', '#b3941a', '#3fa3b5', '#d1495b'];
 const runColour = (i) => (i < kHues.length ? kHues[i] : `hsl(${(i * 137.5) % 360} 55% 52%)`);
+const classColour = (i) => [...kHues, '#7a5230', '#9bb31f', '#5b6fb0', '#e39ab8'][i];
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 
 function heat(share) {
@@ -56,10 +57,36 @@ function heat(share) {
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
   return `rgb(${stops[i].map((low, k) => Math.round(low + (stops[i + 1][k] - low) * (at - i))).join(' ')})`;
 }
-function showScale(id, low, high) {
-  const bar = make('i');
-  bar.style.background = `linear-gradient(90deg, ${[0, 1 / 3, 2 / 3, 1].map(heat).join(', ')})`;
-  byId(id).replaceChildren(make('span', '', low), bar, make('span', '', high));
+// Texts at even distances along a bar of the heat map's colours.
+function showScale(id, ...texts) {
+  const bars = texts.slice(1).map((_, i) => {
+    const bar = make('i'), at = (k) => heat((i + k / 3) / (texts.length - 1));
+    bar.style.background = `linear-gradient(90deg, ${[0, 1, 2, 3].map(at).join(', ')})`;
+    return bar;
+  });
+  byId(id).replaceChildren(...texts.flatMap((text, i) => [...(i > 0 ? [bars[i - 1]] : []), make('span', '', text)]));
+}
+const narrow = () => document.documentElement.clientWidth < 600;
+
+// A table whose rows become cards where its columns do not fit. A cell is text, or an element.
+function fillTable(table, titles, rows) {
+  const head = make('tr');
+  head.append(...titles.map((title) => make('th', '', title)));
+  table.parentElement.classList.toggle('whole', rows.length <= 8);  // of many rows a part is seen
+  table.replaceChildren(head, ...rows.map((cells) => {
+    const row = make('tr');
+    row.append(...cells.map((content, i) => {
+      const cell = content instanceof Element ? content : make('td', '', content);
+      cell.dataset.title = titles[i];
+      return cell;
+    }));
+    return row;
+  }));
+  foldTable(table);
+}
+function foldTable(table) {
+  table.classList.remove('folded');
+  if (table.offsetWidth > 0 && table.offsetWidth > table.parentElement.clientWidth) table.classList.add('folded');
 }
 
 // The box that follows the pointer. rows: {colour, label, value, near}
@@ -83,7 +110,33 @@ function hideTip() {
   byId('tip').hidden = true;
 }
 
-// A chart's place, or why there is nothing to see in it.
+// A card without data is left out, and so is a section without cards; the cards that are left share the width.
+function setShown(id, shown) {
+  const card = byId(id).closest('.card'), grid = card.parentElement;
+  card.hidden = !shown;
+  const left = [...grid.children].filter((other) => !other.hidden);
+  grid.classList.toggle('alone', left.length === 1);
+  grid.classList.toggle('pair', left.length === 2);
+  grid.closest('section').hidden = left.length === 0;
+}
+const legend = (display, lines = true) => ({
+  display,
+  position: 'bottom',
+  labels: {color: colour('soft'), boxWidth: lines ? 22 : 11, boxHeight: lines ? 0 : 11, font: {size: 12}}
+});
+// The ends of an axis that fits all points, on round numbers; not below `least` or above `most`.
+function fittedRange(sets, least, most) {
+  const values = sets.flatMap((set) => set.data.map((point) => point.y));
+  if (values.length === 0) return {};
+  const low = Math.min(...values), high = Math.max(...values), span = (high - low) / 5 || Math.abs(high) / 50 || 0.01;
+  const power = 10 ** Math.floor(Math.log10(span)), step = power * [1, 2, 5, 10].find((n) => n * power >= span);
+  return {
+    min: Math.max(least, Math.floor(low / step + 1e-9) * step),
+    max: Math.min(most, Math.ceil(high / step - 1e-9) * step || step)
+  };
+}
+
+// Says in a chart's place why there is nothing to see: every run is switched off.
 function setMissing(id, why) {
   const plot = byId(id).parentElement;
   plot.classList.toggle('missing', Boolean(why));
@@ -173,7 +226,7 @@ function tipFrom(describe) {
   };
 }
 
-// Makes the chart, or gives the one that is there new data.
+// Makes the chart, or gives an existing one new data.
 function setChart(id, type, datasets, labels, options, describe) {
   const canvas = byId(id), existing = Chart.getChart(canvas);
   options = {
@@ -289,8 +342,10 @@ function drawHeatMap(canvas) {
   if (cells.labels)
     margin =
         Math.min(width / 4, 10 + Math.max(...cells.labels.map((label) => pen.measureText(shorten(label, 14)).width)));
-  const side = (width - margin) / Math.max(cells.rows, cells.columns), gap = side > 10 ? 1 : 0;
-  cells.place = {margin, side};
+  const top = cells.labels ? 6 : 0;  // half of the first label's height
+  const side = (width - margin - top) / Math.max(cells.rows, cells.columns), gap = side > 10 ? 1 : 0;
+  cells.place = {margin, side, top};
+  pen.translate(0, top);
   for (let r = 0; r < cells.rows; r++) {
     for (let c = 0; c < cells.columns; c++) {
       const share = cells.share(r, c);
@@ -307,8 +362,9 @@ function drawHeatMap(canvas) {
   if (!cells.labels) return;
   pen.fillStyle = colour('soft');
   pen.textBaseline = 'middle';
+  const every = Math.ceil(12 / side);  // as many as can be read
   cells.labels.forEach((label, i) => {
-    if (side < 11 && i % 2 === 1) return;
+    if (i % every !== 0) return;
     pen.textAlign = 'right';
     pen.fillText(shorten(label, 14), margin - 6, (i + 0.5) * side, margin - 8);
     pen.save();
@@ -322,7 +378,7 @@ function hoverHeatMap(canvas, event) {
   const cells = heatMaps.get(canvas.id), box = canvas.getBoundingClientRect();
   if (!cells || !cells.place) return;
   const c = Math.floor((event.clientX - box.left - cells.place.margin) / cells.place.side);
-  const r = Math.floor((event.clientY - box.top) / cells.place.side);
+  const r = Math.floor((event.clientY - box.top - cells.place.top) / cells.place.side);
   if (r < 0 || c < 0 || r >= cells.rows || c >= cells.columns) return hideTip();
   const {head, rows} = cells.tip(r, c);
   showTip(event.clientX, event.clientY, head, rows);
