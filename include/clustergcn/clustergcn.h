@@ -31,7 +31,7 @@ CLUSTERGCN_API const char* version();
 // empty.
 class CLUSTERGCN_API Error : public std::runtime_error {
  public:
-  Error(const std::string& what, std::string problem, std::string where, std::string hint);
+  Error(const std::string& what, std::string problem, std::string where = {}, std::string hint = {});
   ~Error() override;
   const std::string& problem() const { return problem_; }
   const std::string& where() const { return where_; }
@@ -41,7 +41,7 @@ class CLUSTERGCN_API Error : public std::runtime_error {
   std::string problem_, where_, hint_;
 };
 
-// Thrown where Session::wants_stop asked for it. A training with a run folder is saved and can go on.
+// Thrown if Session::wants_stop asked for it. A training with a run folder is saved and can be resumed.
 class CLUSTERGCN_API Stopped : public Error {
  public:
   using Error::Error;
@@ -56,7 +56,7 @@ struct Session {
   std::function<bool()> wants_stop;             // asked some fifty times a second, on the calling thread
   uint32_t threads = 0;                         // 0: all cores that the process may use
   std::string run;                              // train: a folder to keep the run in; empty: nothing is written
-  bool resume = false;                          // train: go on with that run
+  bool resume = false;                          // train: continue with that run
 };
 
 // An array of the caller's. With an owner, it is kept as long as a graph uses it; without, the caller keeps it.
@@ -110,7 +110,7 @@ Array view(const std::vector<T>& values, uint64_t columns = 0) {
 }
 
 // A graph as arrays. Compressed rows (CSR) whose rows are sorted, without duplicates or loops and symmetric (or
-// directed), with int64 offsets and int32 targets, and float32 or float16 features, are used where they lie; all else
+// directed), with int64 offsets and int32 targets, and float32 or float16 features, are used in place; all else
 // is converted once.
 struct GraphArrays {
   std::string name = "graph";
@@ -119,7 +119,7 @@ struct GraphArrays {
   Array offsets, targets;
   // Or edges in any order.
   Array from, to;
-  Array weights;  // of targets or edges; empty: every link counts 1
+  Array weights;  // of targets or edges; empty: every edge counts 1
   bool directed = false, keep_self_loops = false;
 
   Array features;  // nodes × F; empty, and no sparse ones: the graph has none
@@ -145,9 +145,19 @@ class CLUSTERGCN_API Graph {
                       const Session& session = {});
   static Graph generate(const std::string& store, const Settings& options = {}, const Session& session = {});
   void save(const std::string& store, bool replace = false) const;
+  // As the command partition does; training does it too where it has not been done. Options by their names:
+  // {{"parts", "50"}}.
+  struct Clusters {
+    std::string name;  // of the partition, in the store
+    uint32_t number = 0;
+    double links_kept = 0;  // the share of links that lie within clusters
+    double balance = 1;     // the largest cluster over the mean
+    bool reused = false;    // it was there already
+  };
+  Clusters partition(const Settings& options = {}, const Session& session = {}) const;
 
   const std::string& name() const;
-  std::string store() const;  // its folder; empty where it is in memory
+  std::string store() const;  // its folder; empty if it is in memory
   uint64_t num_nodes() const;
   uint64_t num_edges() const;
   uint64_t num_features() const;  // 0: none

@@ -14,13 +14,16 @@ constexpr uint32_t kNotChosen = UINT32_MAX;
 
 // Room for a sparse matrix of the largest size.
 struct MatrixStorage {
-  MatrixStorage() = default;
-  MatrixStorage(uint32_t rows, uint64_t entries) : offsets(size_t{rows} + 1), columns(entries), values(entries) {}
-  SparseView view(uint32_t size) const { return {size, size, offsets.data(), columns.data(), values.data()}; }
+  void place(PlacedMemory& memory, uint64_t rows, uint64_t entries) {
+    offsets = memory.take<uint64_t>(rows + 1);
+    columns = memory.take<uint32_t>(entries);
+    values = memory.take<float>(entries);
+  }
+  SparseView view(uint32_t size) const { return {size, size, offsets, columns, values}; }
 
-  Buffer<uint64_t> offsets;
-  Buffer<uint32_t> columns;
-  Buffer<float> values;
+  uint64_t* offsets = nullptr;
+  uint32_t* columns = nullptr;
+  float* values = nullptr;
 };
 
 uint64_t sum_of_largest(std::vector<uint64_t> values, size_t count) {
@@ -34,37 +37,62 @@ uint64_t sum_of_largest(std::vector<uint64_t> values, size_t count) {
 // Everything is sized for the largest batch at the start: preparing one allocates nothing.
 class ClusterBatches::Storage final : public BatchStorage {
  public:
-  explicit Storage(const ClusterBatches& source)
-      : order(source.layout_.num_clusters()),
-        shift(source.layout_.num_clusters(), kNotChosen),
-        chosen(source.q_),
-        nodes(source.limits_.max_nodes),
-        loss_rows(source.limits_.max_nodes),
-        scales(source.limits_.max_nodes),
-        forward(source.limits_.max_nodes, source.limits_.max_entries) {
-    const Normalisation& normalisation = source.options_.normalisation;
-    if (source.layout_.data.graph.directed())
-      backward = MatrixStorage(source.limits_.max_nodes, source.limits_.max_entries);
-    else if (!normalisation.keeps_symmetry())
-      backward.values = Buffer<float>(source.limits_.max_entries);
-    if (source.targets_file_ != nullptr) targets = Buffer<NodeId>(source.limits_.max_entries);
-    if (source.weights_file_ != nullptr) weights = Buffer<float>(source.limits_.max_entries);
+  explicit Storage(const ClusterStorageSizes& sizes) {
+    memory_.lay_out([&] { place(sizes); });
+    std::fill_n(shift, sizes.clusters, kNotChosen);
+  }
+  static uint64_t bytes(const ClusterStorageSizes& sizes) {
+    Storage counted;
+    counted.memory_.count([&] { counted.place(sizes); });
+    return counted.memory_.bytes();
   }
 
-  Buffer<uint32_t> order;  // the permutation of `order_epoch`
+  std::span<uint32_t> order;  // the permutation of `order_epoch`
   uint64_t order_epoch = UINT64_MAX;
-  Buffer<uint32_t> shift;  // per cluster: its first row in the batch, or kNotChosen
-  Buffer<uint32_t> chosen;
+  uint32_t* shift = nullptr;  // per cluster: its first row in the batch, or kNotChosen
+  uint32_t* chosen = nullptr;
   uint32_t num_chosen = 0;
-  Buffer<NodeId> nodes;
+  NodeId* nodes = nullptr;
   uint32_t num_nodes = 0;
-  Buffer<uint32_t> loss_rows;
-  Buffer<float> scales;
-  Buffer<NodeId> targets;  // the rows of the chosen clusters, where they are read from disk
-  Buffer<float> weights;
+  uint32_t* loss_rows = nullptr;
+  float* scales = nullptr;
+  NodeId* targets = nullptr;  // the rows of the chosen clusters, where they are read from disk
+  float* weights = nullptr;
   MatrixStorage forward, backward;
   Block block;
+
+ private:
+  Storage() = default;
+  void place(const ClusterStorageSizes& sizes) {
+    order = {memory_.take<uint32_t>(sizes.clusters), sizes.clusters};
+    shift = memory_.take<uint32_t>(sizes.clusters);
+    chosen = memory_.take<uint32_t>(sizes.chosen);
+    nodes = memory_.take<NodeId>(sizes.batch.max_nodes);
+    loss_rows = memory_.take<uint32_t>(sizes.batch.max_nodes);
+    scales = memory_.take<float>(sizes.batch.max_nodes);
+    const uint64_t entries = sizes.batch.max_entries;
+    forward.place(memory_, sizes.batch.max_nodes, entries);
+    if (sizes.transpose == ClusterStorageSizes::Transpose::kOwn)
+      backward.place(memory_, sizes.batch.max_nodes, entries);
+    else if (sizes.transpose == ClusterStorageSizes::Transpose::kOwnValues)
+      backward.values = memory_.take<float>(entries);
+    if (sizes.reads_targets) targets = memory_.take<NodeId>(entries);
+    if (sizes.reads_weights) weights = memory_.take<float>(entries);
+  }
+
+  PlacedMemory memory_;
 };
+
+uint64_t ClusterBatches::storage_bytes(const ClusterStorageSizes& sizes) { return Storage::bytes(sizes); }
+
+ClusterStorageSizes::ClusterStorageSizes(uint32_t p, uint32_t q, const BatchLimits& limits, bool directed,
+                                         const Normalisation& normalisation)
+    : clusters(p),
+      chosen(q),
+      batch(limits),
+      transpose(directed                          ? Transpose::kOwn
+                : !normalisation.keeps_symmetry() ? Transpose::kOwnValues
+                                                  : Transpose::kShared) {}
 
 ClusterBatches::ClusterBatches(ClusterLayout layout, const ClusterBatchOptions& options)
     : layout_(std::move(layout)), options_(options), q_(std::min(options.clusters_per_batch, layout_.num_clusters())) {
@@ -85,15 +113,15 @@ ClusterBatches::ClusterBatches(ClusterLayout layout, const ClusterBatchOptions& 
   for (NodeId v = 0; v < data.num_nodes(); ++v) in_loss_[v] = data.is_trained_on(v) ? 1 : 0;
 }
 
-uint64_t ClusterBatches::storage_bytes() const {
-  const uint64_t nodes = limits_.max_nodes, entries = limits_.max_entries;
-  const uint64_t matrix = (nodes + 1) * sizeof(uint64_t) + entries * (sizeof(uint32_t) + sizeof(float));
-  const uint64_t backward = layout_.data.graph.directed()              ? matrix
-                            : !options_.normalisation.keeps_symmetry() ? entries * sizeof(float)
-                                                                       : 0;
-  return 2 * sizeof(uint32_t) * uint64_t{layout_.num_clusters()} +
-         nodes * (sizeof(NodeId) + sizeof(uint32_t) + sizeof(float)) + matrix + backward;
+ClusterStorageSizes ClusterBatches::sizes(bool reads_links) const {
+  const CsrGraph& graph = layout_.data.graph;
+  ClusterStorageSizes sizes(layout_.num_clusters(), q_, limits_, graph.directed(), options_.normalisation);
+  sizes.reads_targets = reads_links;
+  sizes.reads_weights = reads_links && graph.weighted();
+  return sizes;
 }
+
+uint64_t ClusterBatches::storage_bytes() const { return storage_bytes(sizes(/*reads_links=*/false)); }
 
 uint64_t ClusterBatches::most_entries(std::span<const uint64_t> offsets) const {
   std::vector<uint64_t> entries(layout_.num_clusters());
@@ -103,8 +131,7 @@ uint64_t ClusterBatches::most_entries(std::span<const uint64_t> offsets) const {
 }
 
 uint64_t ClusterBatches::link_buffer_bytes() const {
-  const bool weighted = layout_.data.graph.weighted();
-  return layout_.files == nullptr ? 0 : limits_.max_entries * (sizeof(NodeId) + (weighted ? sizeof(float) : 0));
+  return layout_.files == nullptr ? 0 : storage_bytes(sizes(/*reads_links=*/true)) - storage_bytes();
 }
 
 void ClusterBatches::read_links_from_disk() {
@@ -116,7 +143,9 @@ void ClusterBatches::read_links_from_disk() {
 
 uint32_t ClusterBatches::batches_per_epoch() const { return (layout_.num_clusters() + q_ - 1) / q_; }
 
-std::unique_ptr<BatchStorage> ClusterBatches::make_storage() const { return std::make_unique<Storage>(*this); }
+std::unique_ptr<BatchStorage> ClusterBatches::make_storage() const {
+  return std::make_unique<Storage>(sizes(/*reads_links=*/targets_file_ != nullptr));
+}
 
 void ClusterBatches::prepare(uint32_t epoch, uint32_t index, BatchStorage& storage_of_any_kind) const {
   CGCN_CHECK(index < batches_per_epoch());
@@ -129,7 +158,7 @@ void ClusterBatches::prepare(uint32_t epoch, uint32_t index, BatchStorage& stora
   Batch& batch = storage.batch;
   batch.epoch = epoch;
   batch.index = index;
-  batch.inputs = {storage.nodes.data(), storage.num_nodes};
+  batch.inputs = {storage.nodes, storage.num_nodes};
   batch.blocks = {&storage.block, 1};
   batch.input_block = options_.aggregates_input ? &storage.block : nullptr;
   batch.num_outputs = storage.num_nodes;
@@ -149,8 +178,8 @@ void ClusterBatches::choose_clusters(uint32_t epoch, uint32_t index, Storage& st
     for (uint32_t i = 0; i < q_; ++i) std::swap(storage.order[i], storage.order[i + random.below(p - i)]);
   }
   storage.num_chosen = std::min(q_, p - first);
-  std::copy_n(storage.order.begin() + first, storage.num_chosen, storage.chosen.begin());
-  std::sort(storage.chosen.begin(), storage.chosen.begin() + storage.num_chosen);
+  std::copy_n(storage.order.begin() + first, storage.num_chosen, storage.chosen);
+  std::sort(storage.chosen, storage.chosen + storage.num_chosen);
 }
 
 void ClusterBatches::list_nodes(Storage& storage) const {
@@ -164,7 +193,7 @@ void ClusterBatches::list_nodes(Storage& storage) const {
     }
   }
   storage.num_nodes = rows;
-  storage.batch.loss_rows = {storage.loss_rows.data(), in_loss};
+  storage.batch.loss_rows = {storage.loss_rows, in_loss};
 }
 
 // The rows of the chosen clusters, one read a cluster and array.
@@ -175,15 +204,15 @@ void ClusterBatches::read_links(Storage& storage) const {
     const uint32_t c = storage.chosen[i];
     const EdgeOffset first = offsets[layout_.cluster_offsets[c]];
     const uint64_t count = offsets[layout_.cluster_offsets[size_t{c} + 1]] - first;
-    targets_file_->read(kNpyHeaderBytes + first * sizeof(NodeId), storage.targets.data() + at, count * sizeof(NodeId));
+    targets_file_->read(kNpyHeaderBytes + first * sizeof(NodeId), storage.targets + at, count * sizeof(NodeId));
     if (weights_file_ != nullptr)
-      weights_file_->read(kNpyHeaderBytes + first * sizeof(float), storage.weights.data() + at, count * sizeof(float));
+      weights_file_->read(kNpyHeaderBytes + first * sizeof(float), storage.weights + at, count * sizeof(float));
     at += count;
   }
   // What was checked when the layout was opened may have changed since.
   const NodeId n = layout_.data.num_nodes();
-  if (std::any_of(storage.targets.data(), storage.targets.data() + at, [n](NodeId u) { return u >= n; }))
-    throw Error("a link leads to a node that does not exist", targets_file_->path().string(),
+  if (std::any_of(storage.targets, storage.targets + at, [n](NodeId u) { return u >= n; }))
+    throw Error("an edge leads to a node that does not exist", targets_file_->path().string(),
                 "the file has changed since the start: partition again with --force");
 }
 
@@ -194,8 +223,8 @@ void ClusterBatches::extract_block(Storage& storage) const {
   MatrixStorage& block = storage.forward;
   const bool from_disk = targets_file_ != nullptr;
   if (from_disk) read_links(storage);
-  const NodeId* targets = from_disk ? storage.targets.data() : nullptr;  // of the next row
-  const float* weights = from_disk ? storage.weights.data() : nullptr;
+  const NodeId* targets = from_disk ? storage.targets : nullptr;  // of the next row
+  const float* weights = from_disk ? storage.weights : nullptr;
   uint64_t entry = 0;
   block.offsets[0] = 0;
   for (uint32_t i = 0; i < storage.num_nodes; ++i) {
@@ -234,9 +263,8 @@ void ClusterBatches::extract_block(Storage& storage) const {
 
 void ClusterBatches::normalise_block(Storage& storage) const {
   const bool own_backward = !layout_.data.graph.directed() && !options_.normalisation.keeps_symmetry();
-  options_.normalisation.normalise(storage.forward.view(storage.num_nodes), storage.scales.data(),
-                                   storage.forward.values.data(),
-                                   own_backward ? storage.backward.values.data() : nullptr);
+  options_.normalisation.normalise(storage.forward.view(storage.num_nodes), storage.scales, storage.forward.values,
+                                   own_backward ? storage.backward.values : nullptr);
 }
 
 // Nothing to do where the graph is symmetric: then the transpose has the same places, and its values are known already.
@@ -245,11 +273,11 @@ void ClusterBatches::transpose_block(Storage& storage) const {
   storage.block.forward = storage.forward.view(n);
   if (!layout_.data.graph.directed()) {
     storage.block.backward = storage.block.forward;
-    if (!options_.normalisation.keeps_symmetry()) storage.block.backward.values = storage.backward.values.data();
+    if (!options_.normalisation.keeps_symmetry()) storage.block.backward.values = storage.backward.values;
     return;
   }
   MatrixStorage& to = storage.backward;
-  storage.block.backward = transpose(storage.block.forward, to.offsets.data(), to.columns.data(), to.values.data());
+  storage.block.backward = transpose(storage.block.forward, to.offsets, to.columns, to.values);
 }
 
 }  // namespace cgcn

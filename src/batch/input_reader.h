@@ -1,5 +1,5 @@
 // Batches whose rows of X, A·X and the labels are brought along, on the thread that prepares them: read from disk, so
-// that training takes no memory for the arrays, or copied where they are in memory.
+// that training takes no memory for the arrays, or copied if they are in memory.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace cgcn {
 
 class InputReader final : public BatchSource {
  public:
-  // x, aggregated: none where the model does not take it.
+  // x, aggregated: none if the model does not take it.
   InputReader(std::unique_ptr<BatchSource> batches, std::optional<FeatureReader> x,
               std::optional<FeatureReader> aggregated, Labels labels);
 

@@ -1,4 +1,4 @@
-// Which links of a layer's rows a batch keeps, and with which weights: what the sampling methods differ in.
+// Which edges of a layer's rows per batch keeps, and with which weights: what the sampling methods differ in.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cgcn {
 
-// Rows of sampled links, columns by the layout's numbers.
+// Rows of sampled edges, columns by the layout's numbers.
 struct SampledRows {
   std::vector<uint64_t> offsets;
   std::vector<NodeId> columns;

@@ -62,7 +62,13 @@ std::unique_ptr<LayerSampler> make_sampler(const MethodOptions& options, const C
 }  // namespace
 
 void MethodOptions::list_options(OptionList& list) {
-  list.begin_group("Method");
+  list.begin_group("Compared methods");
+  const auto of = [this](std::initializer_list<Method> methods) {
+    return [this, taking = std::vector(methods)] {
+      return std::find(taking.begin(), taking.end(), method) != taking.end();
+    };
+  };
+  constexpr const char* kOther = "another --method takes it";
   list.add_choice("method", &method,
                   {{"cluster", Method::kCluster},
                    {"full-batch", Method::kFullBatch},
@@ -70,25 +76,34 @@ void MethodOptions::list_options(OptionList& list) {
                    {"graphsage", Method::kGraphSage},
                    {"fastgcn", Method::kFastGcn},
                    {"vrgcn", Method::kVrGcn}},
-                  "what a step trains on: clusters, the whole graph, or nodes with all or sampled neighbours")
-      .common();
-  list.add_choice(
-      "first-layer", &first_layer, {{"exact", FirstLayer::kExact}, {"batch", FirstLayer::kBatch}},
-      "layer 1 takes A·X of all links, computed once, or aggregates by the batch's links as the others do, with "
-      "--normalisation");
-  list.add("batch-nodes", &targets, "sgd, graphsage, fastgcn, vrgcn: training nodes in a batch").range(1, 4e9);
+                  "training method; cluster is Cluster-GCN");
+  list.add("batch-nodes", &targets, "sgd, graphsage, fastgcn, vrgcn: training nodes per batch")
+      .range(1, 4e9)
+      .needs(of({Method::kSgd, Method::kGraphSage, Method::kFastGcn, Method::kVrGcn}), kOther);
   list.add("fanout", &fanout,
-           "graphsage, vrgcn: neighbours sampled of a node, from the last layer down, the last number for all deeper "
+           "graphsage, vrgcn: sampled neighbours per node, from the last layer down, the last number for all deeper "
            "ones, 0 for all neighbours; auto: 10,25 and 2")
       .value("S,…")
       .shape([](const std::string& text) {
         if (text != "auto") parse_fanouts(text);
-      });
-  list.add("layer-nodes", &layer_nodes, "fastgcn: nodes sampled for a layer; 0: all").range(0, kMostSampled);
-  list.add_choice("importance", &importance, {{"squared", Importance::kSquared}, {"norm", Importance::kNorm}},
-                  "fastgcn: a node is drawn by its column's squared norm, or by the norm as in the released code");
+      })
+      .needs(of({Method::kGraphSage, Method::kVrGcn}), kOther);
+  list.add("layer-nodes", &layer_nodes, "fastgcn: sampled nodes per layer; 0: all")
+      .range(0, kMostSampled)
+      .needs(of({Method::kFastGcn}), kOther);
+  list.add_choice(
+          "importance", &importance, {{"squared", Importance::kSquared}, {"norm", Importance::kNorm}},
+          "fastgcn: nodes are drawn by the squared norm of their column, or by the norm as in the released code")
+      .needs([this] { return layer_nodes > 0; }, "--layer-nodes 0 draws none")
+      .needs(of({Method::kFastGcn}), kOther);
   list.add_choice("control-variate", &control, {{"cv", ControlVariate::kCv}, {"cvd", ControlVariate::kCvd}},
-                  "vrgcn: plain, or with the noise of dropout apart");
+                  "vrgcn: cv: plain control variates; cvd: dropout handled separately")
+      .needs(of({Method::kVrGcn}), kOther);
+  list.begin_group("Model");
+  list.add_choice("first-layer", &first_layer, {{"exact", FirstLayer::kExact}, {"batch", FirstLayer::kBatch}},
+                  "exact: layer 1 uses A·X of all edges, computed once; batch: it aggregates over the batch's edges "
+                  "like the others, with "
+                  "--normalisation");
 }
 
 std::vector<uint32_t> MethodOptions::fanouts() const {

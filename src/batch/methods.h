@@ -12,12 +12,12 @@
 
 namespace cgcn {
 
-enum class FirstLayer { kExact, kBatch };  // from A·X of all links, or aggregated by the links of the batch
+enum class FirstLayer { kExact, kBatch };  // from A·X of all edges, or aggregated by the edges of the batch
 enum class Method { kCluster, kFullBatch, kSgd, kGraphSage, kFastGcn, kVrGcn };
 
 struct MethodOptions {
   Method method = Method::kCluster;
-  uint32_t targets = 512;       // training nodes in a batch, where it is made of nodes
+  uint32_t targets = 512;       // training nodes in a batch, if it is made of nodes
   std::string fanout = "auto";  // numbers, from the last layer down; auto: see fanouts()
   uint32_t layer_nodes = 400;   // FastGCN's t
   Importance importance = Importance::kSquared;
@@ -27,9 +27,9 @@ struct MethodOptions {
 
   void list_options(OptionList& list);
 
-  std::vector<uint32_t> fanouts() const;  // 10, 25 for GraphSAGE and 2 for VR-GCN where nothing is said
+  std::vector<uint32_t> fanouts() const;  // 10, 25 for GraphSAGE and 2 for VR-GCN if nothing is said
   bool uses_clusters() const { return method == Method::kCluster; }
-  // The partition to train on: what was asked for, or the same nodes as one cluster where there is no use for clusters.
+  // The partition to train on: what was asked for, or the same nodes as one cluster if there is no use for clusters.
   PartitionOptions partition(const PartitionOptions& asked) const;
 };
 

@@ -1,10 +1,10 @@
 // Links sampled node by node: every target keeps some of its own.
 //
-// A row of N(A) with n links beside its diagonal keeps s of them, drawn alike, each with the value N_uv·n/s, so that
-// the mean over draws is the row itself. The diagonal, where the normalisation has one, is always kept as it is.
+// A row of N(A) with n edges beside its diagonal keeps s of them, drawn alike, each with the value N_uv·n/s, so that
+// the mean over draws is the row itself. The diagonal, if the normalisation has one, is always kept as it is.
 //
-//   all links             vanilla mini-batches: exact neighbourhoods
-//   a fan-out             GraphSAGE: s of n; where n < s, s draws with replacement, as its authors do
+//   all edges             vanilla mini-batches: exact neighbourhoods
+//   a fan-out             GraphSAGE: s of n; if n < s, s draws with replacement, as its authors do
 //   with control variates VR-GCN: s = min(n, D) without replacement, and the rest of the row from a history
 //     CV    N̂·H + (N - N̂)·H̄
 //     CVD   √(s/n)·N̂·h + (1 - √(s/n))·N̂·μ + (N - N̂)·μ̄, so that the noise of dropout has the variance that all n
@@ -19,8 +19,8 @@ namespace cgcn {
 enum class ControlVariate { kNone, kCv, kCvd };
 
 struct NeighbourSamplerOptions {
-  std::vector<uint32_t> fanouts;  // of the last layer, of the one below it …; the last of these goes on. 0: all links
-  bool replacement = false;       // rows with fewer links than their fan-out
+  std::vector<uint32_t> fanouts;  // of the last layer, of the one below it …; the last of these continues. 0: all edges
+  bool replacement = false;       // rows with fewer edges than their fan-out
   ControlVariate control = ControlVariate::kNone;
   uint32_t layers = 1;  // L: which of the fan-outs is which layer's
 };
@@ -34,7 +34,7 @@ class NeighbourSampler final : public LayerSampler {
   bool has_remainders() const override { return options_.control != ControlVariate::kNone; }
 
  private:
-  // The links of a row among which it draws: all but a loop that counts in the diagonal.
+  // The edges of a row among which it draws: all but a loop that counts in the diagonal.
   struct Pool {
     EdgeOffset begin = 0;
     uint32_t size = 0, loop = UINT32_MAX;

@@ -1,6 +1,6 @@
 // Batches of target nodes with the part of their neighbourhoods that a sampler keeps.
 //
-// An epoch takes the training nodes in a new order, some at a time. From the last layer down, a sampler gives the links
+// An epoch takes the training nodes in a new order, some at a time. From the last layer down, a sampler gives the edges
 // of a layer's nodes; the nodes at their other ends join those nodes to make the layer below. A node's own embedding
 // comes from there too, so that the nodes of a layer always begin the layer below, whether or not they were sampled.
 #pragma once
@@ -17,7 +17,7 @@ namespace cgcn {
 struct SampledBatchOptions {
   uint32_t layers = 2;            // L
   uint32_t targets = 512;         // in a batch
-  bool aggregates_input = false;  // layer 1 aggregates X by the links of the batch; else it takes A·X
+  bool aggregates_input = false;  // layer 1 aggregates X by the edges of the batch; else it takes A·X
   uint64_t seed = 1;
 };
 

@@ -29,9 +29,9 @@ void add_download_command(CLI::App& program) {
   auto state = std::make_shared<DownloadCommand>();
   std::string names;
   for (const DownloadSource& source : download_sources()) names += (names.empty() ? "" : ", ") + source.name;
-  CLI::App* command = program.add_subcommand("download", "Fetch a public data set into a graph store: " + names);
+  CLI::App* command = program.add_subcommand("download", "Download a public data set into a graph store: " + names);
   command->add_option("dataset", state->dataset, "the data set: " + names)->required();
-  command->add_option("store", state->store, "the graph store to write")->required();
+  command->add_option("store", state->store, "graph store to write")->required();
   state->request.list_options(state->options);
   state->common.list_options(state->options);
   bind_options(*command, state->options);

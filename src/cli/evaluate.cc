@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "common/error.h"
@@ -22,10 +23,14 @@ struct EvaluateCommand {
   CommonOptions common;
   EvaluationOptions options;
   MemoryOptions memory;
+  dist::GroupOptions group_options;
   OptionList list;
   std::string run, store;
 
   void run_command();
+
+ private:
+  void run_in(dist::Group& group);
 };
 
 struct Part {
@@ -82,17 +87,19 @@ void print_confusion(const Tally& tally, const Predictor& predictor) {
 
 void EvaluateCommand::run_command() {
   apply_common_options(common);
-  const std::vector<std::string> notes = note_unused_options(*command, list, [&](const Option& option) {
-    const bool used = option.name() != "evaluation-blocks" || options.kind == EvaluationKind::kBlocks;
-    return used ? std::string() : "--evaluation exact";
-  });
-  Predictor predictor(run, store, memory);
+  run_in_group(group_options, common, [&](dist::Group& group) { run_in(group); });
+}
+
+void EvaluateCommand::run_in(dist::Group& group) {
+  const std::vector<std::string> notes = note_unused_options(*command, list);
+  std::optional<Predictor> opened;
+  group.together([&] { opened.emplace(run, store, memory, group); });
+  Predictor& predictor = *opened;
+  predictor.require_same_on_all_ranks();
   const Evaluation evaluation = predictor.evaluate(options);
+  if (!group.is_first()) return;
   const std::vector<Part> parts = {
       {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
-  if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.tally.scores().nodes == 0; }))
-    throw Error("no node has both a label and a part of the split: there is nothing to score",
-                predictor.data().path.string(), "import the graph with --split 0/0/100, or with its own split");
   if (common.json) {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
     for (const auto& [name, tally] : parts)
@@ -114,12 +121,13 @@ void EvaluateCommand::run_command() {
 
 void add_evaluate_command(CLI::App& program) {
   auto state = std::make_shared<EvaluateCommand>();
-  CLI::App* command = program.add_subcommand("evaluate", "Score a trained model, on its own graph or another");
+  CLI::App* command = program.add_subcommand("evaluate", "Evaluate a trained model on its graph or another one");
   state->command = command;
-  command->add_option("run", state->run, "the run directory, or a checkpoint in it")->required();
-  command->add_option("store", state->store, "the graph store; the one it was trained on where not given");
+  command->add_option("run", state->run, "run folder, or a checkpoint in it")->required();
+  command->add_option("store", state->store, "graph store; default: the one it was trained on");
   state->options.list_options(state->list);
   state->memory.list_options(state->list);
+  state->group_options.list_options(state->list);
   state->common.list_options(state->list);
   bind_options(*command, state->list);
   command->callback([state] { state->run_command(); });

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "common/memory.h"
+#include "common/memory_budget.h"
 #include "common/progress.h"
 #include "common/timer.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct GenerateCommand {
   CLI::App* command = nullptr;
   CommonOptions common;
+  MemoryOptions memory;
   GenerateOptions generate;
   std::string store;
   bool force = false;
@@ -21,11 +23,10 @@ struct GenerateCommand {
 
   void run() {
     apply_common_options(common);
-    const std::vector<std::string> notes = note_unused_options(*command, options, [&](const Option& option) {
-      return option.name() == "scale" && generate.nodes > 0 ? std::string("--nodes says the size") : std::string();
-    });
+    const std::vector<std::string> notes = note_unused_options(*command, options);
     const Timer timer;
-    generate_store(store, generate, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);
+    generate_store(store, generate, force ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse,
+                   memory.budget());
     const double seconds = timer.seconds();
     const uint64_t peak = memory_figures().peak_rss;
     const Store written(store, Verify::kShapesOnly);
@@ -45,7 +46,7 @@ struct GenerateCommand {
       fmt::print("{}\n", result.dump(2));
       return;
     }
-    fmt::print("{}: {} nodes, {} edges ({} in {}, {} of memory at most)\n", store,
+    fmt::print("{}: {} nodes, {} edges, {} on disk ({}, peak memory {})\n", store,
                format_count(meta.at("nodes").get<uint64_t>()), format_count(meta.at("edges").get<uint64_t>()),
                format_bytes(written.bytes_on_disk()), format_seconds(seconds), format_bytes(peak));
   }
@@ -55,12 +56,13 @@ struct GenerateCommand {
 
 void add_generate_command(CLI::App& program) {
   auto state = std::make_shared<GenerateCommand>();
-  CLI::App* command = program.add_subcommand("generate", "Generate a graph store of a given shape");
+  CLI::App* command = program.add_subcommand("generate", "Generate a synthetic graph");
   state->command = command;
-  command->add_option("store", state->store, "the graph store to make")->required();
+  command->add_option("store", state->store, "graph store to write")->required();
   state->generate.list_options(state->options);
   state->options.begin_group("Output");
   state->options.add("force", &state->force, "replace the store if it exists");
+  state->memory.list_options(state->options);
   state->common.list_options(state->options);
   bind_options(*command, state->options);
   command->callback([state] { state->run(); });

@@ -80,7 +80,7 @@ void print_import(const fs::path& store, bool as_json, const Reader& reader, con
   fmt::print("  features   {}\n", describe_features(data.features));
   if (data.labels.present())
     fmt::print("  classes    {}{}\n", format_count(data.labels.num_classes()),
-               data.labels.multi_label() ? ", several a node" : "");
+               data.labels.multi_label() ? " (multi-label)" : "");
   else
     fmt::print("  classes    none\n");
   fmt::print("  split      {}\n", describe_split(data));
@@ -107,9 +107,9 @@ void add_import_command(CLI::App& program) {
     }
   };
   auto state = std::make_shared<ImportCommand>();
-  CLI::App* command = program.add_subcommand("import", "Bring a graph from its files into a graph store");
-  command->add_option("source", state->source, "the folder or file to read")->required();
-  command->add_option("store", state->store, "the graph store to write")->required();
+  CLI::App* command = program.add_subcommand("import", "Import a graph from files into a graph store");
+  command->add_option("source", state->source, "folder or file to read")->required();
+  command->add_option("store", state->store, "graph store to write")->required();
   state->request.list_options(state->options);
   state->common.list_options(state->options);
   bind_options(*command, state->options);

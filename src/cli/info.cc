@@ -97,16 +97,17 @@ void print_classes(const Dataset& data, const LabelStatistics& labels) {
 void print_labels(const Dataset& data, const Figures& figures) {
   if (!data.labels.present()) return row("labels", "none");
   const LabelStatistics& labels = figures.labels;
-  row("classes", fmt::format("{}, {}", data.labels.num_classes(),
-                             data.labels.multi_label() ? "any number a node (multi-label)" : "one a node"));
+  row("classes",
+      fmt::format("{}, {}", data.labels.num_classes(), data.labels.multi_label() ? "multi-label" : "one per node"));
   row("labelled nodes",
       fmt::format("{} ({})", format_count(labels.labelled), percent(labels.labelled, data.num_nodes())));
   if (data.labels.multi_label())
-    row("labels a node", fmt::format("{:.1f} on average, {} to {}", labels.mean, labels.least, labels.most));
+    row("labels per node", fmt::format("{:.1f} on average, {} to {}", labels.mean, labels.least, labels.most));
   if (figures.homophily >= 0)
-    row("edge homophily", fmt::format("{:.3f} ({})", figures.homophily,
-                                      data.labels.multi_label() ? "labels that linked nodes share, of those of either"
-                                                                : "links that join nodes of one class"));
+    row("edge homophily",
+        fmt::format("{:.3f} ({})", figures.homophily,
+                    data.labels.multi_label() ? "labels shared along an edge, of all labels of its two nodes"
+                                              : "edges that join nodes of one class"));
 }
 
 void print_split(const Dataset& data) {
@@ -115,7 +116,7 @@ void print_split(const Dataset& data) {
   row("split", fmt::format("{} training, {} validation, {} test", format_count(train), format_count(validation),
                            format_count(test)));
   if (const uint64_t none = data.num_nodes() - train - validation - test; none > 0)
-    row("", fmt::format("{} in no part", format_count(none)));
+    row("", fmt::format("{} not in the split", format_count(none)));
 }
 
 void print_text(const Dataset& data, const Store& store, const Figures& figures) {
@@ -132,21 +133,21 @@ void print_text(const Dataset& data, const Store& store, const Figures& figures)
   print_split(data);
   row("components", fmt::format("{}, the largest of {} nodes ({})", format_count(figures.components.count),
                                 format_count(figures.components.largest), percent(figures.components.largest, n)));
-  row("isolated nodes", format_count(figures.components.isolated));
-  row("self-loops", format_count(figures.self_loops));
+  if (figures.components.isolated > 0) row("isolated nodes", format_count(figures.components.isolated));
+  if (figures.self_loops > 0) row("self-loops", format_count(figures.self_loops));
   row(data.graph.directed() ? "out-degree" : "degree",
       fmt::format("{:.1f} on average, median {}, {} to {}", figures.degrees.mean, format_count(figures.degrees.median),
                   format_count(figures.degrees.least), format_count(figures.degrees.largest)));
   const MemoryNeeds needs(data);
   row("on disk", format_bytes(store.bytes_on_disk()));
   const std::string means =
-      data.features.is_dense() ? fmt::format(" {}", format_bytes(needs.aggregated)) : ", which depend on the links";
+      data.features.is_dense() ? fmt::format(" {}", format_bytes(needs.aggregated)) : " (depends on the edges)";
   row("to train",
-      fmt::format("{} mapped: adjacency {}, labels {}, features {}, and their means over neighbours{}",
+      fmt::format("{} mapped: adjacency {}, labels {}, features {}, A·X{}",
                   format_bytes(needs.adjacency + needs.features + needs.aggregated + needs.labels),
                   format_bytes(needs.adjacency), format_bytes(needs.labels), format_bytes(needs.features), means));
   row("to evaluate",
-      fmt::format("{} for a layer {} wide, in memory or spilled", format_bytes(needs.embeddings), kExampleWidth));
+      fmt::format("{} for a layer of width {}, in memory or on disk", format_bytes(needs.embeddings), kExampleWidth));
   if (n > 0) {
     fmt::print("\n  nodes by degree\n");
     print_histogram(figures.degrees.histogram, n);
@@ -219,7 +220,7 @@ struct InfoCommand {
 void add_info_command(CLI::App& program) {
   auto state = std::make_shared<InfoCommand>();
   CLI::App* command = program.add_subcommand("info", "Describe a graph store");
-  command->add_option("store", state->path, "the graph store")->required();
+  command->add_option("store", state->path, "graph store")->required();
   state->common.list_options(state->options);
   bind_options(*command, state->options);
   command->callback([state] { state->run(); });

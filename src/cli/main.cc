@@ -1,5 +1,6 @@
 // The command line. Every failure ends here: one message, a non-zero exit.
-//   1 a problem the user can fix, 2 wrong usage, 70 a bug of ours, 130 interrupted
+//   1 a problem with a file, the machine or the data; 2 wrong usage: the message names an option or an argument;
+//   70 a bug of ours; 130 interrupted
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -7,13 +8,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "common/error.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/mapping_faults.h"
+#include "dist/launch.h"
 
 namespace cgcn {
 namespace {
@@ -44,36 +48,28 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
       if (command == nullptr) return fmt::format("unknown command '{}'{}", word, did_you_mean(word, known));
     }
   }
-  return problem.what();
+  const std::string text = problem.what();
+  if (const size_t at = text.find(": At Most 1 required but received"); at != std::string::npos)
+    return text.substr(0, at) + " is given more than once";
+  return text;
 }
 
-// Names as they are typed: CLI11 puts {false} behind the --no- form of a flag.
-class HelpFormatter : public CLI::Formatter {
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    const std::string mark = "{false}";
-    if (name.ends_with(mark)) name.resize(name.size() - mark.size());
-    return name;
-  }
-};
+// An error that names an option or an argument of the command line, such as "--parts" or "STORE".
+bool is_wrong_usage(const Error& error) {
+  const std::string& where = error.where();
+  // A budget that turns out too small for the graph is no wrong word.
+  if (where == "--memory" && error.problem().starts_with("is too little")) return false;
+  return where.starts_with("-") || (!where.empty() && std::all_of(where.begin(), where.end(), [](unsigned char c) {
+           return std::isupper(c) != 0;
+         }));
+}
 
-// `help COMMAND` is COMMAND --help; --help-all is a --help that shows everything.
-void settle_help(CLI::App& program, std::vector<char*>& words) {
-  static char help[] = "--help";
-  if (std::string_view(words[1]) == "help") {
-    words.erase(words.begin() + 1);
-    words.push_back(help);
-  }
-  bool all = false, asked = false;
-  for (char*& word : words) {
-    if (std::string_view(word) == "--help-all") {
-      word = help;
-      all = true;
-    }
-    asked |= std::string_view(word) == "--help" || std::string_view(word) == "-h";
-  }
-  if (all || !asked) return;
-  for (CLI::App* command : program.get_subcommands({})) shorten_help(*command);
+// Most commands run in one process: where a launcher started several, the first one says so.
+void require_one_process(const std::string& command) {
+  for (const char* name : {"train", "evaluate", "predict"})
+    if (command == name) return;
+  if (const dist::Launch launch = dist::detect_launch(); launch.size > 1 && launch.rank > 0) throw dist::SilentExit{1};
+  dist::require_alone(command);
 }
 
 int run(int argc, char** argv) {
@@ -81,7 +77,6 @@ int run(int argc, char** argv) {
   program.formatter(std::make_shared<HelpFormatter>());  // first: commands take it over
   program.require_subcommand(1);
   program.set_version_flag("--version", "clustergcn " CGCN_VERSION);
-  program.get_formatter()->column_width(38);
   for (const auto add : {add_import_command, add_download_command, add_generate_command, add_partition_command,
                          add_info_command, add_train_command, add_evaluate_command, add_predict_command,
                          add_report_command, add_reproduce_command, add_options_command, add_manual_command})
@@ -94,6 +89,7 @@ int run(int argc, char** argv) {
   settle_help(program, words);
   argc = static_cast<int>(words.size());
   argv = words.data();
+  require_one_process(argv[1]);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
@@ -101,7 +97,7 @@ int run(int argc, char** argv) {
     std::string command = "clustergcn";
     for (const CLI::App* used : program.get_subcommands()) command += " " + used->get_name();
     log::write_line(
-        fmt::format("error: {}\n  try: {} --help", describe_usage_error(program, problem, argc, argv), command));
+        fmt::format("error: {}\nhint: {} --help", describe_usage_error(program, problem, argc, argv), command));
     return 2;
   }
   if (std::fflush(stdout) != 0 && errno != EPIPE)
@@ -118,9 +114,11 @@ int main(int argc, char** argv) {
   cgcn::install_mapping_fault_handler();
   try {
     return cgcn::run(argc, argv);
+  } catch (const cgcn::dist::SilentExit& end) {
+    return end.status;
   } catch (const cgcn::Error& error) {
     cgcn::log::write_line(std::string("error: ") + error.what());
-    return 1;
+    return cgcn::is_wrong_usage(error) ? 2 : 1;
   } catch (const cgcn::Interrupted& stop) {
     cgcn::log::write_line(stop.what());
     return 130;
@@ -128,7 +126,7 @@ int main(int argc, char** argv) {
     cgcn::log::write_line(std::string("error: ") + problem.what());
     return 1;
   } catch (const std::bad_alloc&) {
-    cgcn::log::write_line("error: out of memory\n  try: a smaller --memory, fewer --threads, or a machine with more");
+    cgcn::log::write_line("error: out of memory\nhint: a smaller --memory, fewer --threads, or a machine with more");
     return 1;
   } catch (const std::exception& bug) {
     cgcn::log::write_line(std::string("internal error: ") + bug.what() + "\n  This is a bug; please report it.");

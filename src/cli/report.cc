@@ -50,11 +50,9 @@ struct ReportCommand {
 
 void add_report_command(CLI::App& program) {
   auto state = std::make_shared<ReportCommand>();
-  CLI::App* command = program.add_subcommand("report", "Show a run, or compare several, in one HTML file");
-  command->add_option("runs", state->runs, "run directories; they may be still going on")->required();
-  command->add_option("-o,--output", state->output, "the file to write [report.html]")
-      ->type_name("FILE")
-      ->group("Report");
+  CLI::App* command = program.add_subcommand("report", "Write an HTML report of one run or several");
+  command->add_option("runs", state->runs, "run folders, finished or not")->required();
+  command->add_option("-o,--output", state->output, "output file [report.html]")->type_name("FILE")->group("Report");
   state->common.list_options(state->list);
   bind_options(*command, state->list);
   command->callback([state] { state->run_command(); });

@@ -10,7 +10,7 @@ constexpr size_t kLongestText = 500;  // ours are shorter: what is longer shows 
 
 std::string join(const std::string& what, const std::string& where, const std::string& hint) {
   std::string text = where.empty() ? what : where + ": " + what;
-  if (!hint.empty()) text += "\n  try: " + hint;
+  if (!hint.empty()) text += "\nhint: " + hint;
   return text;
 }
 

@@ -18,7 +18,7 @@ std::string quoted(std::string_view text, size_t most = kMostQuoted);
 
 class Error : public std::runtime_error {
  public:
-  // where: a path, "path:line" or "--option"; empty where there is none. hint: what to try; empty where nothing helps.
+  // where: a path, "path:line" or "--option"; empty if there is none. hint: what to try; empty if nothing helps.
   // what() is one line each, without control characters, however long and odd the file is that they quote.
   explicit Error(std::string what, std::string where = {}, std::string hint = {});
 

@@ -187,8 +187,7 @@ void OutputFile::commit(Storing storing) {
 std::string read_text_file(const fs::path& path, size_t limit) {
   const MappedFile file(path);
   if (file.text().size() > limit)
-    throw Error(fmt::format("is {} bytes long, more than a file of this kind can be", file.text().size()),
-                path.string());
+    throw Error(fmt::format("has {} bytes, more than this kind of file can have", file.text().size()), path.string());
   return std::string(file.text());
 }
 

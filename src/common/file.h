@@ -72,7 +72,7 @@ class OutputFile {
 class StagedDirectory {
  public:
   enum class Existing { kRefuse, kReplace };
-  // Throws Error where what is there may not be deleted. Asked at the start and again before it is replaced.
+  // Throws Error if what is there may not be deleted. Asked at the start and again before it is replaced.
   using MayReplace = std::function<void(const fs::path& existing)>;
   // kReplace replaces an empty directory, and others as far as `may_replace` lets it.
   StagedDirectory(const fs::path& target, Existing existing, MayReplace may_replace = {});
@@ -82,7 +82,7 @@ class StagedDirectory {
 
   const fs::path& path() const { return staging_; }
   const fs::path& target() const { return target_; }
-  void commit();  // with kRefuse an Error where another program made one of this name meanwhile
+  void commit();  // with kRefuse an Error if another program made one of this name meanwhile
 
  private:
   void check_replaceable() const;
@@ -98,7 +98,7 @@ class StagedDirectory {
 
 std::string read_text_file(const fs::path& path, size_t limit = size_t{1} << 30);
 void write_file_atomically(const fs::path& path, std::string_view text);
-// At the end of the file, which is made where it is missing. Where that fails, the file is as it was before.
+// At the end of the file, which is made if it is missing. If that fails, the file is as it was before.
 void append_to_file(const fs::path& path, std::string_view text);
 
 // Removes what a process left behind in `directory` that no longer lives: temporaries that nobody holds a lock on.

@@ -16,7 +16,7 @@ void refuse_special_file(const fs::path& path) {
   const fs::file_status status = fs::status(path, error);
   if (fs::is_fifo(status))
     throw Error("is a pipe, and input files are read more than once", path.string(),
-                "write its output to a file, and give that");
+                "write its output to a file first");
   throw Error("is not a regular file", path.string());
 }
 

@@ -1,5 +1,6 @@
 // A file read by plain reads into the caller's buffers, so that it takes no memory beyond those. It is opened once: a
-// store that is replaced meanwhile goes on being read as it was; one that is changed or cut short in place is noticed.
+// store that is replaced meanwhile continues being read as it was; one that is changed or cut short in place is
+// noticed.
 #pragma once
 
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ class InputFile {
 
   const fs::path& path() const { return path_; }
   uint64_t size() const { return static_cast<uint64_t>(opened_.st_size); }
-  // Exactly these bytes. Error where they cannot be read or the file is not what it was when it was opened. Any thread.
+  // Exactly these bytes. Error if they cannot be read or the file is not what it was when it was opened. Any thread.
   void read(uint64_t offset, void* out, size_t bytes) const;
 
  private:

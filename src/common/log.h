@@ -11,7 +11,8 @@ enum class Level { kQuiet, kNormal };
 
 void set_level(Level level);
 Level level();
-bool is_terminal();  // whether stderr is one
+bool is_terminal();                 // whether stderr is one
+bool shows_colour(int descriptor);  // a terminal, and neither NO_COLOR nor TERM=dumb is set
 
 // Clears a progress line that is being shown first. Control characters but the line ending are escaped.
 void write_line(std::string_view text);

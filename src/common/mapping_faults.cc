@@ -47,7 +47,7 @@ void handle_fault(int signal, siginfo_t* info, void*) {
     write_text(mapping.path.data());
     write_text(
         ": was cut short, or cannot be read, while it was in use\n"
-        "  try: run again; where the file is part of a store, import or generate it again\n");
+        "hint: run again; if the file is part of a store, import or generate it again\n");
     ::_exit(1);
   }
   ::signal(signal, SIG_DFL);  // the access is made again, and ends the process

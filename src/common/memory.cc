@@ -145,7 +145,7 @@ uint64_t parse_bytes(std::string_view text, const std::string& where) {
 }
 
 std::string format_bytes(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);
   size_t unit = 0;
   while (value >= 999.5 && unit + 1 < std::size(kUnits)) {

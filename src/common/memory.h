@@ -18,7 +18,7 @@ struct MemoryFigures {
 };
 
 MemoryFigures memory_figures();
-void reset_peak_rss();  // so that a stage can be measured on its own; does nothing where the kernel forbids it
+void reset_peak_rss();  // so that a stage can be measured on its own; does nothing if the kernel forbids it
 
 // Asks for large pages behind these bytes, before they are first touched; a wish that the kernel may ignore.
 void prefer_huge_pages(void* begin, size_t bytes);

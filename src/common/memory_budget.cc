@@ -26,17 +26,19 @@ std::string as_option(uint64_t bytes) { return fmt::format("{}M", (bytes >> 20) 
 
 void MemoryOptions::list_options(OptionList& list) {
   list.begin_group("Memory");
-  list.add("memory", &memory,
-           "what the whole process may take, such as 2G; what does not fit is read from disk; auto: three quarters of "
-           "what is free")
+  list.add(
+          "memory", &memory,
+          "memory limit of the process, such as 2G (GiB); what does not fit is read from disk; auto: three quarters of "
+          "what is free")
       .value("SIZE")
       .shape(check_memory)
+      .resumable()
       .common();
 }
 
-uint64_t MemoryOptions::budget() const {
+uint64_t MemoryOptions::budget(uint32_t processes) const {
   if (given()) return parse_bytes(memory, "--memory");
-  return memory_figures().rss + available_memory() / 4 * 3;
+  return memory_figures().rss + available_memory() / 4 * 3 / processes;
 }
 
 uint64_t memory_left(uint64_t budget) {

@@ -16,15 +16,15 @@ struct MemoryOptions {
 
   void list_options(OptionList& list);
   bool given() const { return memory != "auto"; }
-  // In bytes. auto: what the process has now and three quarters of what is free.
-  uint64_t budget() const;
+  // In bytes. auto: what the process has now and three quarters of what is free, which so many processes share.
+  uint64_t budget(uint32_t processes = 1) const;
 };
 
 // What the program takes besides everything that a plan names: code, threads' stacks, the buffers of OpenBLAS, what the
 // allocator holds back.
 inline constexpr uint64_t kMemoryMargin = uint64_t{24} << 20;
 
-// What of the budget is not resident now, less the margin; 0 where it is used up.
+// What of the budget is not resident now, less the margin; 0 if it is used up.
 uint64_t memory_left(uint64_t budget);
 
 // "is too little for …", with the smallest budget that would do.

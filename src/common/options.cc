@@ -69,6 +69,24 @@ Option& Option::common() {
   return *this;
 }
 
+Option& Option::resumable(std::function<bool()> allowed, std::string why_not) {
+  resumable_ = true;
+  resumable_if_ = std::move(allowed);
+  why_not_resumable_ = std::move(why_not);
+  return *this;
+}
+Option& Option::needs(std::function<bool()> used, std::string why_not) {
+  needs_.emplace_back(std::move(used), std::move(why_not));
+  return *this;
+}
+
+// What was said last is of the widest view, and comes first.
+std::string Option::why_unused() const {
+  for (auto need = needs_.rbegin(); need != needs_.rend(); ++need)
+    if (!need->first()) return need->second;
+  return {};
+}
+
 Option& Option::value(std::string name) {
   value_name_ = std::move(name);
   return *this;
@@ -167,7 +185,7 @@ void OptionList::set(const std::string& name, const std::string& text, const std
   if (Option* option = find(name)) return option->set(text, where.empty() ? "--" + name : where + ": " + name);
   std::vector<std::string> names;
   for (const Option& option : options_) names.push_back(option.name_);
-  throw Error(fmt::format("there is no option '{}'{}", name, did_you_mean(name, names)), where);
+  throw Error(fmt::format("unknown option '{}'{}", name, did_you_mean(name, names)), where);
 }
 
 nlohmann::json OptionList::to_json() const {

@@ -27,6 +27,11 @@ class Option {
   Option& value(std::string name);                               // what --help shows after the name
   Option& shape(std::function<void(const std::string&)> check);  // text: throws std::invalid_argument("what is wrong")
   Option& common();                                              // among the few that --help shows first
+  // A resumed run may have another value: what was learnt so far does not depend on it. allowed: where that is so only
+  // for some values of other options, with the reason where it is not.
+  Option& resumable(std::function<bool()> allowed = {}, std::string why_not = {});
+  // Changes nothing where used() is false, beside the others as they are; may be said several times.
+  Option& needs(std::function<bool()> used, std::string why_not);
 
   const std::string& name() const { return name_; }
   const std::string& help() const { return help_; }
@@ -34,6 +39,9 @@ class Option {
   const std::string& value_name() const { return value_name_; }
   Kind kind() const { return kind_; }
   bool is_common() const { return common_; }
+  bool may_change_on_resume() const { return resumable_ && (!resumable_if_ || resumable_if_()); }
+  const std::string& why_not_resumable() const { return why_not_resumable_; }  // empty: what was learnt depends on it
+  std::string why_unused() const;                                              // empty where it may change something
   const std::vector<std::string>& choices() const { return choices_; }
   const std::string& default_text() const { return default_text_; }
   std::string text() const { return get_(); }  // the value as it is now, in the form that set() takes
@@ -49,7 +57,10 @@ class Option {
   Kind kind_ = Kind::kText;
   std::vector<std::string> choices_;
   double low_ = 0, high_ = 0;
-  bool ranged_ = false, common_ = false;
+  bool ranged_ = false, common_ = false, resumable_ = false;
+  std::function<bool()> resumable_if_;
+  std::string why_not_resumable_;
+  std::vector<std::pair<std::function<bool()>, std::string>> needs_;
   std::function<std::string()> get_;
   std::function<void(const std::string&)> set_;  // throws std::invalid_argument
   std::function<void(const std::string&)> check_;
@@ -107,9 +118,9 @@ class OptionList {
 // Quoted where a shell would not take it as one word.
 std::string shell_word(const std::string& text);
 
-// The candidate nearest to `text` by edit distance; empty where none is near.
+// The candidate nearest to `text` by edit distance; empty if none is near.
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates);
-// " (did you mean 'epochs'?)", to stand behind a name that is not known; empty where none is near.
+// " (did you mean 'epochs'?)", to stand behind a name that is not known; empty if none is near.
 std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates);
 
 }  // namespace cgcn

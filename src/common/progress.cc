@@ -58,8 +58,11 @@ std::string cut(const std::string& text, size_t width) {
 
 }  // namespace
 
-Progress::Progress(std::string title, uint64_t total, std::string unit)
-    : title_(std::move(title)), unit_(std::move(unit)), total_(total) {
+Progress::Progress(std::string title, uint64_t total, std::string unit, uint64_t steps_per_unit)
+    : title_(std::move(title)),
+      unit_(std::move(unit)),
+      steps_per_unit_(std::max<uint64_t>(1, steps_per_unit)),
+      total_(total) {
   if (log::level() != log::Level::kNormal || Session::current() != nullptr) return;
   const std::lock_guard lock(bars_mutex);
   thread_ = std::thread([this] { show_until_stopped(); });
@@ -95,7 +98,7 @@ void Progress::show_until_stopped() {
   bool shown = false;
   for (unsigned frame = 0; !stop_signal_.wait_for(lock, wait, [this] { return stopping_; }); ++frame) {
     if (!has_the_line()) continue;
-    const ProgressState state{title_, unit_, note_, done_, total_, begun_, timer_.seconds(), frame};
+    const ProgressState state{title_, unit_, note_, done_, total_, begun_, timer_.seconds(), frame, steps_per_unit_};
     if (terminal) {
       const std::string output = "\r" + format_progress(state, terminal_width() - 1) + "\x1b[K";
       std::fwrite(output.data(), 1, output.size(), stderr);
@@ -123,7 +126,9 @@ struct Parts {
 
 Parts make_parts(const ProgressState& state) {
   Parts parts{.title = state.title, .share = {}, .amount = {}, .left = {}, .notes = {}};
-  const auto amount = [&](uint64_t value) { return state.unit == "bytes" ? format_bytes(value) : format_count(value); };
+  const auto amount = [&](uint64_t value) {
+    return state.unit == "bytes" ? format_bytes(value) : format_count(value / state.steps_per_unit);
+  };
   const std::string suffix = state.unit.empty() || state.unit == "bytes" ? "" : " " + state.unit;
   for (size_t at = 0; at < state.note.size();) {
     const size_t end = std::min(state.note.find("  ", at), state.note.size());
@@ -138,7 +143,8 @@ Parts make_parts(const ProgressState& state) {
   const auto whole = static_cast<double>(state.total);
   parts.done_share = std::min(1.0, static_cast<double>(state.done) / whole);
   parts.share = fmt::format(" {:3.0f} %", parts.done_share * 100);
-  parts.amount = fmt::format("  {} of {}{}", amount(std::min(state.done, state.total)), amount(state.total), suffix);
+  parts.amount = fmt::format("  {}{}{}{}", amount(std::min(state.done, state.total)),
+                             state.steps_per_unit > 1 ? "/" : " of ", amount(state.total), suffix);
   const double since = state.done > state.begun ? static_cast<double>(state.done - state.begun) : 0;
   if (since / whole > 0.005) {
     const double remaining = static_cast<double>(state.total - std::min(state.done, state.total));
@@ -164,11 +170,17 @@ std::string format_progress(const ProgressState& state, size_t width) {
   size_t cells = state.total == 0 ? 0 : 20;
   const auto text = [&] { return join(parts, cells == 0 ? "" : fmt::format(" ▕{}▏", bar(parts.done_share, cells))); };
   const auto too_long = [&] { return columns_of(text()) > width; };
-  if (too_long() && state.total > 0) parts.amount.clear();
-  if (too_long()) cells /= 2;
+  if (state.steps_per_unit > 1) {  // units tell more than a percentage
+    if (too_long()) cells /= 2;
+    if (too_long()) parts.share.clear();
+    if (too_long() && parts.notes.size() > 1) parts.notes.pop_back();
+  } else if (too_long() && state.total > 0) {
+    parts.amount.clear();
+  }
+  if (too_long()) cells = std::min<size_t>(cells, 10);
   if (too_long()) cells = 0;
   while (too_long() && !parts.notes.empty()) parts.notes.pop_back();
-  if (too_long()) parts.amount.clear();
+  if (too_long() && state.steps_per_unit == 1) parts.amount.clear();
   if (too_long()) parts.left.clear();
   return cut(text(), width);
 }

@@ -1,6 +1,6 @@
-// Progress of anything that may take over two seconds: a bar with time left on a terminal, a line now and then in a
-// log, nothing when quiet or when it was quick. Safe to advance from several threads. There is one line: while
-// several are there, the newest has it.
+// Progress of anything that may take over two seconds: a bar with the time left on a terminal, a line now and then in a
+// log, nothing when quiet or when it was quick. Safe to advance from several threads. There is one line: the newest
+// Progress has it.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,9 @@ namespace cgcn {
 
 class Progress {
  public:
-  // total 0: unknown, a spinner with elapsed time. unit "bytes" formats sizes.
-  explicit Progress(std::string title, uint64_t total = 0, std::string unit = "");
+  // total 0: unknown, a spinner with elapsed time. unit "bytes" formats sizes. steps_per_unit: what is shown is whole
+  // units of so many steps, while the bar moves by steps.
+  explicit Progress(std::string title, uint64_t total = 0, std::string unit = "", uint64_t steps_per_unit = 1);
   ~Progress();  // clears the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -38,6 +39,7 @@ class Progress {
   bool has_the_line() const;
 
   std::string title_, unit_, note_;
+  const uint64_t steps_per_unit_;
   std::atomic<uint64_t> total_, done_{0}, begun_{0};
   Timer timer_;
   std::mutex mutex_;
@@ -52,6 +54,7 @@ struct ProgressState {
   uint64_t done = 0, total = 0, begun = 0;
   double seconds = 0;  // since `begun`
   unsigned frame = 0;  // of the spinner
+  uint64_t steps_per_unit = 1;
 };
 std::string format_progress(const ProgressState& state);  // for a log: all of it
 // For a terminal, with a bar, in at most `width` columns: what tells least is left out first.

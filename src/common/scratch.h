@@ -8,7 +8,7 @@
 
 namespace cgcn {
 
-// In `folder`, which is on a disk with room. It goes away with the last reference. Error where there is no room: known
+// In `folder`, which is on a disk with room. It goes away with the last reference. Error if there is no room: known
 // now, not when it is written to.
 std::shared_ptr<std::byte> make_scratch(const fs::path& folder, uint64_t size);
 // Gives back its pages: they are read again from the file where they are needed.

@@ -83,7 +83,7 @@ HeldTemporary make_temporary(const fs::path& target, Make&& make) {
     } else if (hold(made.lock, made.path)) {
       return made;
     } else if (tries == kMostTries) {
-      throw Error("cannot hold a temporary name beside it: another program removes it at once", target.string());
+      throw Error("cannot keep a temporary file next to it: another program removes it", target.string());
     }
   }
 }

@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/progress.h"
-#include "io/npz.h"
+#include "io/numpy/npz.h"
 
 namespace cgcn {
 namespace {
@@ -101,7 +101,7 @@ bool fetch_once(const std::string& url, const fs::path& part) {
   if (std::fflush(transfer.file.get()) != 0 && transfer.write_error == 0) transfer.write_error = errno;
   if (transfer.write_error != 0)
     throw Error(fmt::format("cannot write: {}", std::strerror(transfer.write_error)), part.string(),
-                "free some disk space; the same command goes on where it stopped");
+                "free some disk space; the same command resumes the download");
   throw_if_interrupted();
   const bool no_ranges = answer.code == CURLE_RANGE_ERROR || answer.status == 416;  // 416: curl takes it for the end
   if (answer.code == CURLE_OK && !no_ranges) return true;
@@ -149,7 +149,7 @@ void fetch(const RemoteFile& file, const std::string& base_url, const fs::path& 
     if (++attempt > kAttempts)
       throw Error(
           fmt::format("the connection broke {} times; {} are here", kAttempts, format_bytes(size_or_zero(part))), url,
-          "the same command again goes on where it stopped");
+          "the same command resumes the download");
   check_file(file, part, url);
   fs::rename(part, target);
 }

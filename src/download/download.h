@@ -1,8 +1,8 @@
 // Public data sets from their publishers: fetched with libcurl, checked, unpacked.
 //
-// What arrives is kept as NAME.part until it is whole, so that a transfer that was cut goes on where it stopped, in the
-// same call (a few times) or in the next one. A file is whole when it has the length that the server announced, and the
-// size and checksum of the table where those are known; members of an archive are checked by their CRCs.
+// What arrives is kept as NAME.part until it is whole, so that a transfer that was cut continues where it stopped, in
+// the same call (a few times) or in the next one. A file is whole when it has the length that the server announced, and
+// the size and checksum of the table where those are known; members of an archive are checked by their CRCs.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct DownloadSource {
   std::string format;    // the reader's name
   std::string base_url;  // files lie at base_url/name
   std::vector<RemoteFile> files;
-  std::vector<std::string> members;  // where files is one zip: what to take out of it; empty where files are plain
+  std::vector<std::string> members;  // where files is one zip: what to take out of it; empty if files are plain
   std::string inside;                // where the reader finds its source among them
 };
 
@@ -32,7 +32,7 @@ const std::vector<DownloadSource>& download_sources();
 const DownloadSource& find_download(const std::string& name);  // Error that lists the names
 
 // Fetches what is not in `folder` yet and unpacks it there. Returns the path for the reader. `base_url` replaces the
-// table's where it is not empty.
+// table's if it is not empty.
 fs::path download(const DownloadSource& source, const std::string& base_url, const fs::path& folder);
 
 }  // namespace cgcn

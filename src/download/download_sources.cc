@@ -80,7 +80,7 @@ const DownloadSource& find_download(const std::string& name) {
     if (source.name == name) return source;
     known += (known.empty() ? "" : ", ") + source.name;
   }
-  throw Error(fmt::format("no data set is known as '{}'", name), "", "one of " + known);
+  throw Error(fmt::format("unknown data set '{}'", name), "DATASET", "one of " + known);
 }
 
 }  // namespace cgcn

@@ -19,7 +19,7 @@ void remove_downloaded(const DownloadSource& source, const fs::path& folder) {
 
 void DownloadRequest::list_options(OptionList& list) {
   list.begin_group("Download");
-  list.add("folder", &folder, "where files are kept while they arrive; otherwise STORE.download").value("FOLDER");
+  list.add("folder", &folder, "folder for the downloaded files; default: STORE.download").value("FOLDER");
   list.add("keep", &keep, "keep the downloaded files after the import");
   list.add("base-url", &base_url, "fetch from here: a mirror that has the publisher's file names").value("URL");
   import.list_options(list);

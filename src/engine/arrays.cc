@@ -7,7 +7,7 @@
 
 #include "common/threads.h"
 #include "graph/graph_builder.h"
-#include "io/import_steps.h"
+#include "io/formats/import_steps.h"
 
 namespace cgcn {
 namespace {
@@ -278,7 +278,7 @@ Dataset make_dataset(const GraphArrays& arrays) {
   data.name = arrays.name;
   const NodeId nodes = count_nodes(arrays);
   if (arrays.offsets.empty() && arrays.from.empty())
-    throw Error("there are no links: neither rows (offsets, targets) nor edges (from, to)", "graph");
+    throw Error("no edges given: neither rows (offsets, targets) nor edges (from, to)", "graph");
   data.graph = arrays.offsets.empty() ? make_graph_of_edges(arrays, nodes) : make_graph_of_rows(arrays, nodes);
   data.features = make_features(arrays, nodes);
   if (!arrays.labels.empty()) {

@@ -4,6 +4,7 @@
 #include "common/memory_budget.h"
 #include "engine/arrays.h"
 #include "engine/import.h"
+#include "engine/partition.h"
 #include "engine/parts.h"
 #include "generate/generate.h"
 
@@ -18,7 +19,7 @@ Array look(std::span<const T> values, uint64_t columns, const std::shared_ptr<co
   return array;
 }
 
-// What training on it keeps beside it: the layout in cluster order, and A·X of the training nodes and of all.
+// What training derives from it and keeps: the layout in cluster order, and A·X of the training nodes and of all nodes.
 uint64_t derived_bytes(const cgcn::Dataset& data) {
   return 3 * (data.graph.stored_bytes() + 2 * data.features.stored_bytes()) + (uint64_t{16} << 20);
 }
@@ -58,6 +59,18 @@ Graph Graph::generate(const std::string& store, const Settings& options, const S
     for (const auto& [name, value] : options) set_option(list, name, value);
     cgcn::generate_store(store, generate, cgcn::StagedDirectory::Existing::kRefuse);
     return Graph(std::make_shared<Parts>(cgcn::Store(store)));
+  });
+}
+
+Graph::Clusters Graph::partition(const Settings& options, const Session& session) const {
+  return call(session, [&] {
+    cgcn::PartitionRequest request;
+    cgcn::OptionList list;
+    request.list_options(list);
+    for (const auto& [name, value] : options) set_option(list, name, value);
+    const cgcn::PartitionReport report = cgcn::partition_store(parts_->store, request);
+    return Clusters{report.name(), report.quality.clusters, report.quality.share_kept(), report.quality.balance(),
+                    report.result.reused};
   });
 }
 

@@ -29,7 +29,7 @@ void check_name(const std::string& name) {
 
 void ImportRequest::list_options(OptionList& list) {
   import.list_options(list);
-  list.begin_group("Writing");
+  list.begin_group("Output");
   list.add("name", &name, "what the graph is called; otherwise the source's name").value("NAME").shape(check_name);
   list.add("force", &force, "replace the store if it exists");
   memory.list_options(list);

@@ -10,7 +10,7 @@ namespace cgcn {
 
 class MemoryFolder {
  public:
-  // bytes: what it is to hold. In the shared memory of the machine where that has room; else where scratch files go,
+  // bytes: what it is to hold. In the shared memory of the machine if that has room; else where scratch files go,
   // which is said.
   explicit MemoryFolder(uint64_t bytes);
   ~MemoryFolder();  // removes it, in the process that made it

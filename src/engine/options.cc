@@ -17,7 +17,7 @@ void set_option(cgcn::OptionList& list, std::string name, const std::string& val
   if (cgcn::Option* option = list.find(name)) return option->set(value, "--" + name);
   std::vector<std::string> names;
   for (const cgcn::Option& option : list.all()) names.push_back(option.name());
-  throw cgcn::Error("there is no option of this name" + cgcn::did_you_mean(name, names), "--" + name);
+  throw cgcn::Error("unknown option" + cgcn::did_you_mean(name, names), "--" + name);
 }
 
 Options::Options() : parts_(std::make_unique<Parts>()) {}
@@ -42,7 +42,7 @@ std::string Options::get(const std::string& name) const {
   std::string known = name;
   std::replace(known.begin(), known.end(), '_', '-');
   const cgcn::Option* option = parts_->list.find(known);
-  if (option == nullptr) throw Error("no option " + name, "there is no option of this name", "--" + known, {});
+  if (option == nullptr) throw Error("no option " + name, "unknown option", "--" + known);
   return option->text();
 }
 

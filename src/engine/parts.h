@@ -46,9 +46,9 @@ auto call(const Session& session, Work&& work) {
   } catch (const cgcn::Error& error) {
     throw Error(error.what(), error.problem(), error.where(), error.hint());
   } catch (const cgcn::Interrupted& stopped) {
-    throw Stopped(stopped.what(), stopped.what(), {}, {});
+    throw Stopped(stopped.what(), stopped.what());
   } catch (const std::bad_alloc&) {
-    throw Error("there is not enough memory", "there is not enough memory", {}, "less data at a time, or memory=");
+    throw Error("out of memory", "out of memory", "", "less data at a time, or memory=");
   }
 }
 

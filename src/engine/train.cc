@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "engine/parts.h"
-#include "train/trainer.h"
+#include "train/training.h"
 
 namespace clustergcn {
 namespace {
@@ -14,7 +14,7 @@ Epoch to_epoch(const cgcn::EpochRecord& record, uint32_t of) {
   return epoch;
 }
 
-// What a run folder in memory holds: three copies of the model, two moments of each weight, and a line an epoch.
+// What a run folder in memory holds: three copies of the model, two moments of each weight, and one line per epoch.
 uint64_t run_bytes(const cgcn::RunOptions& options, const cgcn::Dataset& data) {
   const uint64_t weights = cgcn::Model::planned(options.model, cgcn::shape_of(data)).num_weights();
   return 8 * weights * sizeof(float) + 1000 * uint64_t{options.train.epochs} + (1 << 20);
@@ -31,11 +31,11 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
     std::shared_ptr<cgcn::MemoryFolder> folder;
     if (session.run.empty()) folder = std::make_shared<cgcn::MemoryFolder>(run_bytes(run_options, parts.data));
     const cgcn::fs::path path = folder ? folder->path() / "run" : cgcn::fs::path(session.run);
-    cgcn::Trainer trainer(
+    cgcn::Training training(
         parts.store, run_options,
         session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, parts.data.name));
     std::vector<Epoch> history;
-    const cgcn::TrainingSummary summary = trainer.run([&](const cgcn::EpochRecord& record) {
+    const cgcn::TrainingSummary summary = training.run([&](const cgcn::EpochRecord& record) {
       history.push_back(to_epoch(record, run_options.train.epochs));
       return !session.on_epoch || session.on_epoch(history.back());
     });

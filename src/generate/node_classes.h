@@ -1,4 +1,4 @@
-// One class a node: communities of one class lie together, so that links mostly join nodes of a class.
+// One class per node: communities of one class lie together, so that edges mostly join nodes of a class.
 #pragma once
 
 #include "generate/communities.h"

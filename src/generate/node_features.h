@@ -1,4 +1,4 @@
-// Features: a few hidden quantities, the class where there is one, each along a direction of its own, and noise.
+// Features: a few hidden quantities, the class if there is one, each along a direction of its own, and noise.
 //
 // A hidden quantity is a node's own draw plus what its small community and the community above share. Labels are made
 // of its means over neighbours (teacher.h): what a graph convolution can recover and features alone cannot.
@@ -13,7 +13,7 @@ using HiddenRow = std::array<float, kHidden>;
 
 class NodeFeatures {
  public:
-  // classes: of each node, or empty where nodes have no single class. columns: not the shape's where that stores none.
+  // classes: of each node, or empty if nodes have no single class. columns: not the shape's where that stores none.
   NodeFeatures(const Shape& shape, const Communities& communities, uint32_t columns, std::span<const int32_t> classes,
                uint64_t seed);
 

@@ -26,6 +26,7 @@ struct Template {
   double class_decay = 0.9;
   std::vector<std::string> class_names = {};
   float label_noise = 0.04f;
+  bool half_features = false;
 };
 
 const Template& template_of(ShapeName name) {
@@ -68,7 +69,18 @@ const Template& template_of(ShapeName name) {
                                   .class_decay = 0.896,
                                   .class_names = {"Books", "CDs & Vinyl", "Toys & Games"},
                                   .label_noise = 0.09f};
+  // ogbn-papers100M. Every node has a label here, so the split of its 1,546,782 labelled nodes is scaled to all.
+  static const Template kPapers100m{.name = "papers100m-like",
+                                    .nodes = 111'059'956,
+                                    .edges = 1'615'685'872,
+                                    .features = 128,
+                                    .classes = 172,
+                                    .split = {86'676'239, 8'994'109, 15'389'608},
+                                    .class_decay = 0.97,
+                                    .half_features = true};
   switch (name) {
+    case ShapeName::kPapers100m:
+      return kPapers100m;
     case ShapeName::kPpi:
       return kPpi;
     case ShapeName::kReddit:
@@ -190,20 +202,24 @@ void GenerateOptions::list_options(OptionList& list) {
                    {"ppi", ShapeName::kPpi},
                    {"reddit", ShapeName::kReddit},
                    {"amazon", ShapeName::kAmazon},
-                   {"amazon2m", ShapeName::kAmazon2m}},
-                  "the data set whose sizes and kind to take");
-  list.add("scale", &scale, "nodes and edges by this factor, all else alike").range(1e-6, 1000).value("FACTOR");
+                   {"amazon2m", ShapeName::kAmazon2m},
+                   {"papers100m", ShapeName::kPapers100m}},
+                  "data set whose size and type to imitate");
+  list.add("scale", &scale, "factor on the number of nodes and edges")
+      .range(1e-6, 1000)
+      .value("FACTOR")
+      .needs([this] { return nodes == 0; }, "--nodes says the size");
   list.add("nodes", &nodes, "number of nodes; 0: the shape's").range(0, 4e9).value("N");
   list.add("edges", &edges, "number of undirected edges; 0: the shape's average degree").range(0, 1e12).value("E");
   list.add("features", &features, "columns of features; 0: the shape's").range(0, 1e6).value("F");
-  list.add("identity", &identity, "no features: the identity stands for them");
+  list.add("identity", &identity, "no features (identity matrix)");
   list.add("classes", &classes, "number of classes; 0: the shape's").range(0, 1e6).value("C");
-  list.add("multi-label", &multi_label, "any number of classes a node");
+  list.add("multi-label", &multi_label, "multi-label: any number of classes per node");
   list.add("graphs", &graphs, "separate graphs, each entirely in one part of the split; 0: the shape's")
       .range(0, 1e6)
       .value("K");
-  list.add("split", &split, "shares of training/validation/test, such as 60/20/20; empty: the shape's").value("A/B/C");
-  list.add("seed", &seed, "what all random choices follow from");
+  list.add("split", &split, "train/validation/test split, such as 60/20/20; default: the shape's").value("A/B/C");
+  list.add("seed", &seed, "random seed");
 }
 
 std::vector<uint64_t> apportion(uint64_t n, const std::vector<double>& weights) {
@@ -235,6 +251,7 @@ Shape resolve_shape(const GenerateOptions& options) {
   shape.nodes = static_cast<NodeId>(nodes);
   shape.edges = options.edges > 0 ? options.edges : scaled(base.edges, factor);
   shape.features = options.identity ? 0 : options.features > 0 ? options.features : base.features;
+  shape.half_features = base.half_features;
   shape.classes = options.classes > 0 ? options.classes : base.classes;
   shape.multi_label = base.multi_label || options.multi_label;
   shape.signal = signal_of(shape, base.label_noise);

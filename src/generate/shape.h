@@ -14,7 +14,7 @@
 
 namespace cgcn {
 
-enum class ShapeName { kSmall, kPpi, kReddit, kAmazon, kAmazon2m };
+enum class ShapeName { kSmall, kPpi, kReddit, kAmazon, kAmazon2m, kPapers100m };
 
 struct GenerateOptions {
   ShapeName like = ShapeName::kSmall;
@@ -33,25 +33,26 @@ struct GenerateOptions {
 // What features tell and labels follow from, in units of the noise on each feature.
 struct Signal {
   float own = 0, community = 0, above = 0;  // spread of the hidden quantities: a node's part, its communities'
-  uint32_t teacher_layers = 0;              // several labels a node: hops that they follow from
+  uint32_t teacher_layers = 0;              // several labels per node: hops that they follow from
   float bend = 0;                           //   and how far from linear each hop is
-  float classes = 0;                        // one class a node: length of the class's direction
-  float label_noise = 0;                    // one class a node: share of nodes whose label is another's
+  float classes = 0;                        // one class per node: length of the class's direction
+  float label_noise = 0;                    // one class per node: share of nodes whose label is another's
 };
 
 // A shape with every number settled. Counts are exact: what is generated has just these.
 struct Shape {
   std::string name;
   NodeId nodes = 0;
-  uint64_t edges = 0;     // undirected, without loops or duplicates
-  uint32_t features = 0;  // 0: the identity
+  uint64_t edges = 0;          // undirected, without loops or duplicates
+  uint32_t features = 0;       // 0: the identity
+  bool half_features = false;  // as float16
   uint32_t classes = 0;
   bool multi_label = false;
   std::array<uint64_t, 3> split{};       // nodes for training, validation, test
   std::vector<NodeId> graph_sizes;       // their sum is nodes; graphs follow each other in the order of ids
-  std::vector<uint8_t> graph_roles;      // Role of each graph; empty where the split is by node
-  std::vector<uint64_t> class_sizes;     // one class a node: sums to nodes
-  std::vector<std::string> class_names;  // of the first classes, where they are known
+  std::vector<uint8_t> graph_roles;      // Role of each graph; empty if the split is by node
+  std::vector<uint64_t> class_sizes;     // one class per node: sums to nodes
+  std::vector<std::string> class_names;  // of the first classes, if they are known
   Signal signal;
 };
 

@@ -1,4 +1,4 @@
-// Any number of labels a node: a hidden teacher network looks at several hops of neighbours.
+// Any number of labels per node: a hidden teacher network looks at several hops of neighbours.
 #pragma once
 
 #include "generate/node_features.h"

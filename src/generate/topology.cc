@@ -21,12 +21,8 @@ constexpr double kTailExponent = 1.5;  // P(degree > x) ~ x^-1.5
 constexpr double kHubDegree = 12;      // the largest expected degree, in √n …
 constexpr double kHubShare = 0.2;      // … but no more than this share of a small graph's nodes
 constexpr double kOutward = 0.3;       // of a level's links, how many go further out
-constexpr size_t kNodeBlock = 4096;
+constexpr size_t kNodeBlock = 4096, kBlocksAtOnce = 64;
 constexpr uint32_t kRounds = 12;
-
-using EdgeKey = uint64_t;  // the smaller node id in the high half, the larger in the low
-
-EdgeKey key_of(NodeId a, NodeId b) { return uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
 // cumulative[p] = Σ of the weights of the places before p.
 std::vector<double> draw_weights(const Shape& shape, const Communities& communities, uint64_t seed) {
@@ -52,30 +48,28 @@ class LinkDrawer {
   LinkDrawer(const Communities& communities, std::span<const double> cumulative, uint64_t seed)
       : communities_(communities), cumulative_(cumulative), seed_(seed) {}
 
-  // About `wanted` links, duplicates among them possible across nodes but not within one.
-  std::vector<EdgeKey> draw(double wanted, uint32_t round, double new_share, Progress& progress) const {
+  // Adds about `wanted` links, duplicates among them possible across nodes but not within one. Nodes are taken a
+  // stretch at a time.
+  void draw(double wanted, uint32_t round, double new_share, EdgeKeys& edges, Progress& progress) const {
     const NodeId n = communities_.num_nodes();
     const double rate = wanted / cumulative_[n];
-    std::vector<std::vector<EdgeKey>> blocks((n + kNodeBlock - 1) / kNodeBlock);
-    parallel_blocks(n, kNodeBlock, [&](size_t begin, size_t end) {
-      std::vector<EdgeKey>& keys = blocks[begin / kNodeBlock];
-      for (size_t p = begin; p < end; ++p) {
-        // Differences of the rounded running sum: every block draws its part, and all together the total.
-        const auto links =
-            static_cast<uint64_t>(std::floor(rate * cumulative_[p + 1]) - std::floor(rate * cumulative_[p]));
-        draw_from(static_cast<NodeId>(p), links, round, keys);
-      }
-      progress.advance(static_cast<uint64_t>(new_share * static_cast<double>(keys.size())));
-    });
-    std::vector<EdgeKey> all;
-    size_t total = 0;
-    for (const auto& keys : blocks) total += keys.size();
-    all.reserve(total);
-    for (auto& keys : blocks) {
-      all.insert(all.end(), keys.begin(), keys.end());
-      std::vector<EdgeKey>().swap(keys);
+    std::vector<std::vector<EdgeKey>> blocks(kBlocksAtOnce);
+    for (size_t first = 0; first < n; first += kBlocksAtOnce * kNodeBlock) {
+      throw_if_interrupted();
+      const size_t count = std::min<size_t>(n - first, kBlocksAtOnce * kNodeBlock);
+      parallel_blocks(count, kNodeBlock, [&](size_t begin, size_t end) {
+        std::vector<EdgeKey>& keys = blocks[begin / kNodeBlock];
+        keys.clear();
+        for (size_t p = first + begin; p < first + end; ++p) {
+          // Differences of the rounded running sum: every block draws its part, and all together the total.
+          const auto links =
+              static_cast<uint64_t>(std::floor(rate * cumulative_[p + 1]) - std::floor(rate * cumulative_[p]));
+          draw_from(static_cast<NodeId>(p), links, round, keys);
+        }
+        progress.advance(static_cast<uint64_t>(new_share * static_cast<double>(keys.size())));
+      });
+      for (size_t b = 0; b < (count + kNodeBlock - 1) / kNodeBlock; ++b) edges.add(blocks[b]);
     }
-    return all;
   }
 
  private:
@@ -115,32 +109,6 @@ class LinkDrawer {
   uint64_t seed_;
 };
 
-// Sorted, each once. Cut into buckets by the high half first, so that threads sort apart.
-void sort_unique(std::vector<EdgeKey>& keys, NodeId n) {
-  const size_t buckets = n / kNodeBlock + 1;
-  std::vector<size_t> starts(buckets + 1);
-  const auto bucket = [](EdgeKey key) { return (key >> 32) / kNodeBlock; };
-  for (const EdgeKey key : keys) ++starts[bucket(key) + 1];
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  std::vector<EdgeKey> placed(keys.size());
-  std::vector<size_t> next(starts.begin(), starts.end() - 1);
-  for (const EdgeKey key : keys) placed[next[bucket(key)]++] = key;
-  std::vector<size_t> kept(buckets);
-  parallel_blocks(buckets, 1, [&](size_t begin, size_t end) {
-    for (size_t b = begin; b < end; ++b) {
-      const auto from = placed.begin() + static_cast<std::ptrdiff_t>(starts[b]);
-      const auto to = placed.begin() + static_cast<std::ptrdiff_t>(starts[b + 1]);
-      std::sort(from, to);
-      kept[b] = static_cast<size_t>(std::unique(from, to) - from);
-    }
-  });
-  keys.clear();
-  for (size_t b = 0; b < buckets; ++b) {
-    const auto from = placed.begin() + static_cast<std::ptrdiff_t>(starts[b]);
-    keys.insert(keys.end(), from, from + static_cast<std::ptrdiff_t>(kept[b]));
-  }
-}
-
 // The last few of a nearly complete graph: drawn from the pairs that are not linked.
 void fill_from_complement(std::vector<EdgeKey>& keys, const Shape& shape, uint64_t seed) {
   std::vector<EdgeKey> absent;
@@ -169,60 +137,45 @@ void fill_from_complement(std::vector<EdgeKey>& keys, const Shape& shape, uint64
   std::sort(keys.begin(), keys.end());
 }
 
-void drop_surplus(std::vector<EdgeKey>& keys, uint64_t wanted, uint64_t seed) {
+void drop_surplus(EdgeKeys& edges, uint64_t wanted, uint64_t seed) {
   Random random = stream(seed, Stream::kSurplus);
-  std::vector<bool> dropped(keys.size());
-  for (size_t surplus = keys.size() - wanted; surplus > 0;) {
-    const auto i = static_cast<size_t>(random.uniform_double() * static_cast<double>(keys.size()));
+  const uint64_t found = edges.size();
+  std::vector<bool> dropped(found);
+  for (uint64_t surplus = found - wanted; surplus > 0;) {
+    const auto i = static_cast<size_t>(random.uniform_double() * static_cast<double>(found));
     if (dropped[i]) continue;
     dropped[i] = true;
     --surplus;
   }
-  size_t kept = 0;
-  for (size_t i = 0; i < keys.size(); ++i)
-    if (!dropped[i]) keys[kept++] = keys[i];
-  keys.resize(kept);
-}
-
-// Row x first receives every (u, x) with u < x, by rising u, then every (x, v) by rising v: rows come out sorted.
-CsrGraph graph_of(const std::vector<EdgeKey>& keys, NodeId n) {
-  Buffer<EdgeOffset> offsets(size_t{n} + 1, 0);
-  for (const EdgeKey key : keys) {
-    ++offsets[(key >> 32) + 1];
-    ++offsets[(key & UINT32_MAX) + 1];
-  }
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-  Buffer<NodeId> targets(keys.size() * 2);
-  std::vector<EdgeOffset> next(offsets.begin(), offsets.end() - 1);
-  for (const EdgeKey key : keys) {
-    const auto u = static_cast<NodeId>(key >> 32), v = static_cast<NodeId>(key);
-    targets[next[u]++] = v;
-    targets[next[v]++] = u;
-  }
-  return {std::move(offsets), std::move(targets), {}, /*directed=*/false};
+  edges.filter([&](uint64_t index) { return !dropped[index]; });
 }
 
 }  // namespace
 
-CsrGraph generate_links(const Shape& shape, const Communities& communities, uint64_t seed) {
+EdgeKeys generate_links(const Shape& shape, const Communities& communities, uint64_t seed, const EdgeRoom& room) {
   const std::vector<double> cumulative = draw_weights(shape, communities, seed);
   const LinkDrawer drawer(communities, cumulative, seed);
-  Progress progress("drawing links", shape.edges, "edges");
-  std::vector<EdgeKey> keys;
+  Progress progress("Drawing edges", shape.edges, "edges");
+  EdgeKeys edges(shape.nodes, shape.edges, room);
+  uint64_t found = 0;
   double new_share = 1;  // of the links drawn in the last round, how many were not there yet
-  for (uint32_t round = 0; round < kRounds && keys.size() < shape.edges; ++round) {
-    throw_if_interrupted();
-    const size_t before = keys.size();
+  for (uint32_t round = 0; round < kRounds && found < shape.edges; ++round) {
+    const uint64_t before = found;
     const double wanted = (1.02 * static_cast<double>(shape.edges - before) + 16) / new_share;
-    const std::vector<EdgeKey> more = drawer.draw(wanted, round, new_share, progress);
-    keys.insert(keys.end(), more.begin(), more.end());
-    sort_unique(keys, shape.nodes);
-    progress.set(std::min<uint64_t>(keys.size(), shape.edges));
-    new_share = std::max(0.05, static_cast<double>(keys.size() - before) / wanted);
+    drawer.draw(wanted, round, new_share, edges, progress);
+    edges.settle();
+    found = edges.size();
+    progress.set(std::min(found, shape.edges));
+    new_share = std::max(0.05, static_cast<double>(found - before) / wanted);
   }
-  if (keys.size() < shape.edges) fill_from_complement(keys, shape, seed);
-  if (keys.size() > shape.edges) drop_surplus(keys, shape.edges, seed);
-  return graph_of(keys, shape.nodes);
+  if (found < shape.edges) {
+    std::vector<EdgeKey> keys = edges.take_all();
+    fill_from_complement(keys, shape, seed);
+    edges.add(keys);
+    edges.settle();
+  }
+  if (found > shape.edges) drop_surplus(edges, shape.edges, seed);
+  return edges;
 }
 
 }  // namespace cgcn

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "generate/communities.h"
-#include "graph/csr_graph.h"
+#include "generate/edge_keys.h"
 
 namespace cgcn {
 
 // Exactly shape.edges undirected edges, none twice, no loops, none between separate graphs.
-CsrGraph generate_links(const Shape& shape, const Communities& communities, uint64_t seed);
+EdgeKeys generate_links(const Shape& shape, const Communities& communities, uint64_t seed, const EdgeRoom& room);
 
 }  // namespace cgcn

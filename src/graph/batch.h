@@ -17,7 +17,7 @@ namespace cgcn {
 
 struct Block {
   SparseView forward;   // targets × sources
-  SparseView backward;  // its transpose, sources × targets (the same arrays where symmetric)
+  SparseView backward;  // its transpose, sources × targets (the same arrays if symmetric)
 };
 
 // What a block of samples leaves out of the aggregation, and what stands in for it: constant terms of the targets'
@@ -28,7 +28,7 @@ struct Remainder {
   SparseView of_mean;     // targets × sources; no rows: there is no such term
 };
 
-// The arrays that a batch's inputs are rows of, where they were brought along with it.
+// The arrays that a batch's inputs are rows of, if they were brought along with it.
 struct BatchArrays {
   const FeatureMatrix *x = nullptr, *aggregated = nullptr;
   const Labels* labels = nullptr;
@@ -37,7 +37,7 @@ struct BatchArrays {
 struct Batch {
   uint32_t epoch = 0, index = 0;          // which batch this is: the keys of its random streams
   std::span<const NodeId> inputs;         // the rows that feed layer 1, in the batch's order: the layout's …
-  const BatchArrays* arrays = nullptr;    // … where this is null, else rows of these
+  const BatchArrays* arrays = nullptr;    // … if this is null, else rows of these
   const Block* input_block = nullptr;     // layer 1 aggregates X by it; null: it takes the precomputed A·X
   std::span<const Block> blocks;          // one, used by all layers, or L - 1
   std::span<const Remainder> remainders;  // none, or one a block
@@ -45,7 +45,7 @@ struct Batch {
   uint32_t num_outputs = 0;               // rows of the last layer
   double seconds = 0;                     // that a queue took to prepare it
 
-  const Block& block(uint32_t layer) const {  // of layer 2 … L; of layer 1 where there is an input_block
+  const Block& block(uint32_t layer) const {  // of layer 2 … L; of layer 1 if there is an input_block
     if (layer == 1) return *input_block;
     return blocks.size() == 1 ? blocks[0] : blocks[layer - 2];
   }
@@ -56,7 +56,7 @@ struct Batch {
     if (layer == 0 || (layer == 1 && input_block == nullptr)) return static_cast<uint32_t>(inputs.size());
     return block(layer).forward.rows;
   }
-  // What L layers compute: embeddings of nodes, and links that they are passed along.
+  // What L layers compute: embeddings of nodes, and edges that they are passed along.
   uint64_t num_embeddings(uint32_t layers) const {
     uint64_t total = 0;
     for (uint32_t l = 1; l <= layers; ++l) total += rows_of_layer(l);
@@ -70,7 +70,7 @@ struct Batch {
     }
     return total;
   }
-  // The rows that those links could take embeddings from: of the layers below theirs.
+  // The rows that those edges could take embeddings from: of the layers below theirs.
   uint64_t num_sources(uint32_t layers) const {
     uint64_t total = 0;
     for (uint32_t l = lowest_aggregating(); l <= layers; ++l) total += block(l).forward.columns;

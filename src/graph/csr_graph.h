@@ -33,8 +33,13 @@ class CsrGraph {
 
   uint64_t degree(NodeId v) const { return offsets_[v + 1] - offsets_[v]; }
   std::span<const NodeId> neighbours(NodeId v) const { return targets_.span().subspan(offsets_[v], degree(v)); }
-  // The weights of row v; only where weighted().
+  // The weights of row v; only if weighted().
   std::span<const float> neighbour_weights(NodeId v) const { return weights_.span().subspan(offsets_[v], degree(v)); }
+
+  // The arrays with what keeps them alive, for another view of the same rows.
+  const SharedArray<EdgeOffset>& shared_offsets() const { return offsets_; }
+  const SharedArray<NodeId>& shared_targets() const { return targets_; }
+  const SharedArray<float>& shared_weights() const { return weights_; }
 
   std::span<const EdgeOffset> offsets() const { return offsets_; }
   std::span<const NodeId> targets() const { return targets_; }
@@ -50,7 +55,7 @@ class CsrGraph {
   }
 
   uint64_t count_self_loops() const;
-  // Edges as people count them: each undirected edge once, a self-loop once; entries where directed.
+  // Edges as people count them: each undirected edge once, a self-loop once; entries if directed.
   uint64_t num_edges() const;
 
  private:

@@ -20,8 +20,8 @@ namespace cgcn {
 
 enum class Role : uint8_t { kTrain = 0, kValidation = 1, kTest = 2, kNone = 255 };
 
-// One class a node (int32, -1: unknown), or any number of classes a node (packed bits, bit c of a row at byte c / 8,
-// least significant first). Only nodes with a role in the split are ever trained on or scored.
+// One class per node (int32, -1: unknown), or multi-label: any number of classes per node (packed bits, bit c of a row
+// at byte c / 8, least significant first). Only nodes with a role in the split are ever trained on or scored.
 class Labels {
  public:
   Labels() = default;  // no labels
@@ -73,13 +73,13 @@ class NodeIds {
 
 struct Dataset {
   std::string name;  // "cora", "reddit-like"
-  fs::path path;     // the store it was opened from; empty where made in memory
+  fs::path path;     // the store it was opened from; empty if made in memory
 
   CsrGraph graph;
   FeatureMatrix features;
   Labels labels;
-  SharedArray<uint8_t> split;       // Role per node; empty where there is none
-  SharedArray<uint32_t> graph_ids;  // which graph a node belongs to; empty where there is one
+  SharedArray<uint8_t> split;       // Role per node; empty if there is none
+  SharedArray<uint32_t> graph_ids;  // which graph a node belongs to; empty if there is one
   NodeIds ids;
   std::vector<std::string> class_names;    // empty: classes are known by number
   std::vector<std::string> feature_names;  // of the feature columns; empty: they are known by position
@@ -104,7 +104,7 @@ struct Dataset {
 };
 
 // Train, validation and test by shares such as {60, 20, 20} of the labelled nodes, drawn with the seed. listed: which
-// nodes the labels name, where a node of several classes may have none; empty: all.
+// nodes the labels name, if a node of several classes may have none; empty: all.
 SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::array<double, 3> shares, uint64_t seed,
                                   const std::vector<bool>& listed = {});
 

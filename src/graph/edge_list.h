@@ -11,7 +11,7 @@
 
 namespace cgcn {
 
-// A run of edges: from[i] → to[i], with weights[i] where weights is not null.
+// A run of edges: from[i] → to[i], with weights[i] if weights is not null.
 struct EdgeRun {
   const NodeId* from;
   const NodeId* to;

@@ -46,7 +46,7 @@ std::string list_some(const std::vector<std::string>& names, size_t count) {
   std::string text;
   for (size_t i = 0; i < std::min(kShown, names.size()); ++i)
     text += fmt::format("{}'{}'", i > 0 ? ", " : "", names[i]);
-  if (count > std::min(kShown, names.size())) text += fmt::format(" … ({} in all)", count);
+  if (count > std::min(kShown, names.size())) text += fmt::format(" … ({} in total)", count);
   return text;
 }
 

@@ -18,7 +18,7 @@ struct ColumnEncoding {
   bool one_hot = false;
   MissingValues missing = MissingValues::kRefuse;
   float fill = 0;                       // numbers: what stands for a missing one
-  bool indicator = false;               // a further column that is 1 where the value is missing
+  bool indicator = false;               // a further column that is 1 if the value is missing
   std::vector<std::string> categories;  // one_hot: in alphabetical order; any other text is 0 in all of them
 
   size_t width() const { return (one_hot ? categories.size() : 1) + (indicator ? 1 : 0); }

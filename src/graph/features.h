@@ -35,7 +35,7 @@ class FeatureMatrix {
   NodeId rows() const { return rows_; }
   uint32_t columns() const { return columns_; }
   uint64_t stored_bytes() const;
-  uint64_t num_entries() const;  // non-zeros where sparse, rows × columns where dense
+  uint64_t num_entries() const;  // non-zeros if sparse, rows × columns if dense
 
   // Gives back the mapped pages of these rows.
   void release_rows(size_t begin, size_t end) const;
@@ -45,7 +45,6 @@ class FeatureMatrix {
   void copy_columns(NodeId v, size_t begin, size_t count, float* out) const;
   // kDense32 only: the row where it lies.
   std::span<const float> dense_row(NodeId v) const { return dense32_.span().subspan(size_t{v} * columns_, columns_); }
-  std::span<const Half> dense16_row(NodeId v) const { return dense16_.span().subspan(size_t{v} * columns_, columns_); }
   // kSparse only.
   std::span<const uint32_t> row_columns(NodeId v) const {
     return sparse_columns_.span().subspan(offsets_[v], offsets_[v + 1] - offsets_[v]);

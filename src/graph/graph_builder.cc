@@ -119,7 +119,7 @@ class RowBuilder {
     const uint64_t least = degrees + std::max(longest, total_ / 64) * entry;
     if (memory_left(options_.memory) < least) edges_.spill();
     const uint64_t left = memory_left(options_.memory);
-    if (left < least) refuse_memory_left(least, "the links of this graph");
+    if (left < least) refuse_memory_left(least, "the edges of this graph");
     return (left - degrees) / entry;
   }
 

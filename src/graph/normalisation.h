@@ -1,8 +1,8 @@
 // The normalised adjacency matrices of the paper, sections 2 and 3.3, from rows of A with weights a_ij and degrees
 // d_i = Σ_j a_ij of the (sub)graph at hand. Rows are not renormalised after a diagonal has been enhanced.
 //
-// Every kind is N_ij = s_i·a_ij off the diagonal (s_i·a_ij·s_j where symmetric), with a scale s_i that depends on d_i
-// alone, and a diagonal of its own. A node without links has a row of zeros, but for the diagonal that its kind adds.
+// Every kind is N_ij = s_i·a_ij off the diagonal (s_i·a_ij·s_j if symmetric), with a scale s_i that depends on d_i
+// alone, and a diagonal of its own. A node without edges has a row of zeros, but for the diagonal that its kind adds.
 #pragma once
 
 #include <string>
@@ -34,13 +34,13 @@ struct Normalisation {
   std::string name() const;  // "mean", "self+1*diag": part of cache keys
 
   float scale(double degree) const;                                 // s_i
-  float diagonal(float scale, float self_weight) const;             // N_ii from s_i and a_ii (0 where there is no loop)
+  float diagonal(float scale, float self_weight) const;             // N_ii from s_i and a_ii (0 if there is no loop)
   float link(float scale, float other_scale, float weight) const {  // N_ij from s_i, s_j and a_ij
     return scales_columns() ? weight * (scale * other_scale) : scale * weight;
   }
 
-  // N of a small matrix whose values are a_ij, in place; where it has a diagonal, every row has a place on it. reverse,
-  // where not null: N_ji of each entry, for an A that equals its transpose.
+  // N of a small matrix whose values are a_ij, in place; if it has a diagonal, every row has a place on it. reverse,
+  // if not null: N_ji of each entry, for an A that equals its transpose.
   void normalise(const SparseView& a, const float* scales, float* values, float* reverse) const;
 };
 

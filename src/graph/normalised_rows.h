@@ -18,12 +18,12 @@ class NormalisedRows {
   uint64_t max_length(NodeId v) const { return graph_.degree(v) + (has_diagonal() ? 1 : 0); }
   uint64_t bytes() const { return scales_.size() * sizeof(float); }
 
-  // N_vu from a_vu; on the diagonal from a_vv, which is 0 where v has no loop.
+  // N_vu from a_vu; on the diagonal from a_vv, which is 0 if v has no loop.
   float value(NodeId v, NodeId u, float weight) const {
     if (u == v) return normalisation_.diagonal(scales_[v], weight);
     return normalisation_.link(scales_[v], scales_[u], weight);
   }
-  // The value of the link that is entry e of the graph, in row v.
+  // The value of the edge that is entry e of the graph, in row v.
   float value_at(NodeId v, EdgeOffset e) const {
     return value(v, graph_.targets()[e], graph_.weighted() ? graph_.weights()[e] : 1.0f);
   }

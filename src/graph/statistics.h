@@ -21,7 +21,7 @@ DegreeStatistics degree_statistics(const CsrGraph& graph);
 struct ComponentStatistics {
   uint64_t count = 0;     // direction does not matter
   uint64_t largest = 0;   // nodes
-  uint64_t isolated = 0;  // nodes without a link to another
+  uint64_t isolated = 0;  // nodes without an edge to another
 };
 
 ComponentStatistics component_statistics(const CsrGraph& graph);
@@ -29,15 +29,15 @@ ComponentStatistics component_statistics(const CsrGraph& graph);
 struct LabelStatistics {
   std::vector<uint64_t> class_sizes;  // nodes that have the class
   uint64_t labelled = 0;              // nodes with at least one
-  uint64_t least = 0, most = 0;       // labels a node, over the labelled
+  uint64_t least = 0, most = 0;       // labels per node, over the labelled
   double mean = 0;
 };
 
 LabelStatistics label_statistics(const Labels& labels, NodeId num_nodes);
 
-// How alike linked nodes are. One class a node: the share of links whose ends have the same class. Several: the mean
-// over links of |common labels| / |labels of either|. Links with an unlabelled end and self-loops do not count; -1
-// where none does.
+// How alike linked nodes are. One class per node: the share of edges whose ends have the same class. Several: the mean
+// over edges of |common labels| / |labels of either|. Links with an unlabelled end and self-loops do not count; -1
+// if none does.
 double edge_homophily(const CsrGraph& graph, const Labels& labels);
 
 }  // namespace cgcn

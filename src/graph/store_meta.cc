@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "common/hash.h"
 #include "graph/feature_encoding.h"
 
 namespace cgcn {
@@ -112,6 +113,12 @@ void check_meta(const json& meta, const fs::path& file) {
         {{"dtype", is_text, kText}, {"shape", is_shape, "a shape of one or two numbers"}, {"checksum", is_hash, kHash}},
         file);
   }
+}
+
+std::string meta_checksum(nlohmann::json meta) {
+  meta.erase("checksum");
+  const std::string text = meta.dump();
+  return hex64(checksum(text.data(), text.size()));
 }
 
 }  // namespace cgcn

@@ -18,7 +18,7 @@ struct LayerNorm {
   bool on() const { return scale != nullptr; }
 };
 
-// out.row(r) = residual.row(r) + max(0, LayerNorm(z.row(r))); no residual where it is empty. out may be z or residual.
+// out.row(r) = residual.row(r) + max(0, LayerNorm(z.row(r))); no residual if it is empty. out may be z or residual.
 void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstMatrix residual, Matrix out);
 
 // From the gradient at the output of ReLU to the one at z, which replaces z. Adds the gradients of scale and offset

@@ -22,6 +22,7 @@ namespace {
 struct Blas {
   decltype(&cblas_sgemm) sgemm = nullptr;
   decltype(&openblas_get_corename) core_name = nullptr;
+  decltype(&openblas_get_config) config = nullptr;
   decltype(&openblas_set_num_threads) set_threads = nullptr;
   decltype(&openblas_get_parallel) get_parallel = nullptr;
   // In no header; a build of OpenBLAS for one kind of CPU lacks the first two, and that is fine.
@@ -60,14 +61,18 @@ const char* best_core() {
   return nullptr;
 }
 
+void restart_with(const char* core) {
+  blas.end_core();
+  ::setenv("OPENBLAS_CORETYPE", core, 1);
+  blas.start_core();
+}
+
 void correct_core() {
   if (blas.start_core == nullptr || blas.end_core == nullptr) return;
   if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;  // the user has decided
   const char* core = best_core();
   if (core == nullptr || !is_core_without_avx2(blas.core_name())) return;
-  blas.end_core();
-  ::setenv("OPENBLAS_CORETYPE", core, 1);
-  blas.start_core();
+  restart_with(core);
 }
 
 bool address_space_is_limited() {
@@ -130,6 +135,7 @@ void load_blas() {
   };
   find(blas.sgemm, "cblas_sgemm");
   find(blas.core_name, "openblas_get_corename");
+  find(blas.config, "openblas_get_config");
   find(blas.set_threads, "openblas_set_num_threads");
   find(blas.get_parallel, "openblas_get_parallel");
   find(blas.start_core, "gotoblas_dynamic_init");
@@ -162,6 +168,23 @@ decltype(&cblas_sgemm) blas_sgemm() {
 std::string blas_core_name() {
   prepare_blas();
   return blas.core_name();
+}
+
+std::string blas_version() {
+  prepare_blas();
+  const std::string text = blas.config != nullptr ? blas.config() : "";  // "OpenBLAS 0.3.21 NO_LAPACKE …"
+  const size_t begin = text.find(' '), end = text.find(' ', begin + 1);
+  return begin == std::string::npos ? text : text.substr(begin + 1, end - begin - 1);
+}
+
+void use_blas_core(const std::string& name) {
+  prepare_blas();
+  if (name == blas.core_name()) return;
+  if (blas.start_core != nullptr && blas.end_core != nullptr) restart_with(name.c_str());
+  if (name != blas.core_name())
+    throw Error(
+        fmt::format("OpenBLAS has kernels for {} alone, and other machines need those for {}", blas.core_name(), name),
+        {}, std::string(kInstall) + " on every machine, or OPENBLAS_CORETYPE for all");
 }
 
 }  // namespace cgcn::kernels

@@ -17,5 +17,8 @@ void prepare_blas();
 
 decltype(&cblas_sgemm) blas_sgemm();
 std::string blas_core_name();  // "SkylakeX", "Haswell" …
+std::string blas_version();    // "0.3.21"
+// Other kernels than those of this CPU, before the first product. Error if OpenBLAS has no such choice.
+void use_blas_core(const std::string& name);
 
 }  // namespace cgcn::kernels

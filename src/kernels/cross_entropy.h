@@ -1,4 +1,4 @@
-// Cross-entropy of a row of logits and its gradient, in place: softmax for one class a node, sigmoid for any number.
+// Cross-entropy of a row of logits and its gradient, in place: softmax for one class per node, sigmoid for any number.
 #pragma once
 
 #include <cstddef>

@@ -12,6 +12,7 @@ namespace cgcn {
 
 class Adam : public Optimiser {
  public:
+  static constexpr uint64_t kMoments = 2;  // numbers kept for each weight
   Adam(const OptimiserOptions& options, const Model& model);
 
   void step(Model& model, float learning_rate, float gradient_scale = 1) override;

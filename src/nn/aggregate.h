@@ -1,4 +1,4 @@
-// Aggregation over the links of a batch, on all threads.
+// Aggregation over the edges of a batch, on all threads.
 #pragma once
 
 #include <algorithm>

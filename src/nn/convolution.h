@@ -1,11 +1,11 @@
 // A convolution on the rows of the layer below.
 //
-//   h = H_{l-1}, or act(H_{l-1}) where the norm comes before;   z = D([N(A)·h, h])·W + b
+//   h = H_{l-1}, or act(H_{l-1}) if the norm comes before;   z = D([N(A)·h, h])·W + b
 //   H_l = z (last layer),  act(z) [+ h] (norm after),  z [+ H_{l-1}] (norm before)
 //
 // Aggregate first:  C = D([A·h, h]),  z = C·W + b
 //   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dh = Aᵀ·dC_left + dC_right
-// Project first (where nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
+// Project first (if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
 //   dP = Aᵀ·dz,  dW = [hᵀ·dP; hᵀ·dz],  dh = dP·W_leftᵀ + dz·W_rightᵀ
 #pragma once
 

@@ -19,10 +19,10 @@ class ConvolutionInput {
   bool concat() const { return concat_; }
   size_t columns() const { return concat_ ? 2 * in_ : in_; }  // of C
 
-  // rows: of C; sources: of H, where it is aggregated.
+  // rows: of C; sources: of H, if it is aggregated.
   void plan(Workspace& workspace, size_t rows, size_t sources);
 
-  // D before the aggregation, in place; nothing where it comes after. And the same of the gradient.
+  // D before the aggregation, in place; nothing if it comes after. And the same of the gradient.
   void drop_sources(const Step& step, kernels::Matrix h) const;
   void drop_sources_backward(const Step& step, kernels::Matrix gradient) const;
 
@@ -32,7 +32,7 @@ class ConvolutionInput {
   // C = D([rows of `left`, rows of `right`]), the batch's rows of dense features; `right` is unused in the plain form.
   void gather(const Step& step, const FeatureMatrix& left, const FeatureMatrix& right, kernels::Matrix c) const;
 
-  // Of C's left or right half; empty where nothing of it is dropped after the aggregation.
+  // Of C's left or right half; empty if nothing of it is dropped after the aggregation.
   bool drops_after(const Step& step) const { return step.dropout > 0 && place_ == DropoutPlace::kAfter; }
   kernels::DropoutMask mask_after(const Step& step, bool right) const;
   uint32_t stream(bool right = false) const;

@@ -22,6 +22,12 @@ EmbeddingHistory::EmbeddingHistory(const Model& model, NodeId nodes) : nodes_(no
   }
 }
 
+uint64_t EmbeddingHistory::planned_bytes(const Model& model, uint64_t nodes) {
+  uint64_t columns = 0;
+  for (uint32_t l = 1; l < model.num_layers(); ++l) columns += model.layer_width(l);
+  return nodes * columns * sizeof(float);
+}
+
 ConstMatrix EmbeddingHistory::embeddings(uint32_t layer) const {
   return {layers_[layer - 1].embeddings.data(), nodes_, layers_[layer - 1].width};
 }

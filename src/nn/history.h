@@ -24,6 +24,8 @@ class EmbeddingHistory {
   std::span<float> values(uint32_t layer) { return layers_[layer - 1].embeddings; }
   std::span<const float> values(uint32_t layer) const { return layers_[layer - 1].embeddings; }
   uint64_t bytes() const;
+  // What one would take to begin with, of a model that need only be planned.
+  static uint64_t planned_bytes(const Model& model, uint64_t nodes);
 
   // The constant terms of layer l's rows, of_history·H̄ + of_mean·H, from the layer below's history and its H of this
   // step; then that H becomes the history of its nodes. term() is what was computed last.

@@ -28,6 +28,7 @@ class InputLayer final : public Layer {
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 
   TouchedRows touched_rows() const override;
+  void set_touched_rows(std::span<const uint32_t> rows) override { sparse_rows_.set_touched(rows); }
   uint64_t bytes() const override;
 
  private:
@@ -40,7 +41,7 @@ class InputLayer final : public Layer {
   Linear linear_;
   Activation activation_;
   SparseInput sparse_rows_;
-  Buffer<float> sources_;  // where the batch has an input block: rows of X; if sparse, of their product with W
+  Buffer<float> sources_;  // if the batch has an input block: rows of X; if sparse, of their product with W
 };
 
 }  // namespace cgcn

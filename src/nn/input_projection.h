@@ -25,6 +25,7 @@ class InputProjection final : public Layer {
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 
   TouchedRows touched_rows() const override;
+  void set_touched_rows(std::span<const uint32_t> rows) override { sparse_rows_.set_touched(rows); }
   uint64_t bytes() const override { return sparse_rows_.bytes(); }
 
  private:

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "kernels/matrix.h"
 #include "nn/step.h"
@@ -23,7 +24,7 @@ namespace cgcn {
 // Which rows of a parameter have a gradient that may differ from zero.
 struct TouchedRows {
   bool all = true;
-  std::span<const uint32_t> rows;  // rising; where not all
+  std::span<const uint32_t> rows;  // rising; if not all
 };
 
 // What a layer infers some rows of the graph from. Matrices are packed.
@@ -31,7 +32,7 @@ struct InferenceRows {
   const FeatureMatrix& x;
   const FeatureMatrix& aggregated_x;  // N(A)·X
   NodeId begin, end;                  // the rows of the features
-  // Of the layer below, the same rows; and of N(A)·M, M the messages of all nodes. Empty where there is no such thing.
+  // Of the layer below, the same rows; and of N(A)·M, M the messages of all nodes. Empty if there is no such thing.
   kernels::ConstMatrix own = {}, aggregated = {};
 };
 
@@ -53,6 +54,9 @@ class Layer {
   explicit Layer(const LayerShape& shape) : shape_(shape) {}
   virtual ~Layer() = default;
   uint32_t number() const { return shape_.number; }
+  // Which of the model's parameters are its own: begin … end.
+  std::pair<size_t, size_t> parameter_range() const { return parameter_range_; }
+  void set_parameter_range(size_t begin, size_t end) { parameter_range_ = {begin, end}; }
   size_t in() const { return shape_.in; }
   size_t out() const { return shape_.out; }
 
@@ -67,7 +71,7 @@ class Layer {
   // first layer). May overwrite what it is given.
   virtual kernels::Matrix backward(const Step& step, kernels::Matrix gradient) = 0;
 
-  // Exact inference: where messages() is kOwn, message() makes them, row by row, message_columns() wide.
+  // Exact inference: if messages() is kOwn, message() makes them, row by row, message_columns() wide.
   virtual Messages messages() const { return Messages::kNone; }
   virtual size_t message_columns() const { return 0; }
   virtual void message(kernels::ConstMatrix, kernels::Matrix) const {}
@@ -75,11 +79,14 @@ class Layer {
 
   // By the last backward(); of the first parameter that the layer has. The others are touched in all rows.
   virtual TouchedRows touched_rows() const { return {}; }
+  // As if the last backward() had touched these, if it touched some: their gradients were put there by others.
+  virtual void set_touched_rows(std::span<const uint32_t>) {}
   // What it takes besides the workspace.
   virtual uint64_t bytes() const { return 0; }
 
  private:
   LayerShape shape_;
+  std::pair<size_t, size_t> parameter_range_;
 };
 
 // Rows of row passes that are not fused with a product; fixed, so that sums over blocks do not depend on threads.

@@ -15,19 +15,24 @@ std::vector<std::unique_ptr<Layer>> make_layers(const ModelOptions& options, con
   const LayerShape head{.number = last, .in = options.hidden, .out = shape.num_classes};
 
   std::vector<std::unique_ptr<Layer>> layers;
-  if (options.input_projection)
-    layers.push_back(std::make_unique<InputProjection>(projection, options, sparse, parameters));
+  size_t begun = 0;
+  const auto add = [&](std::unique_ptr<Layer> layer) {
+    layer->set_parameter_range(begun, parameters.list().size());
+    begun = parameters.list().size();
+    layers.push_back(std::move(layer));
+  };
+  if (options.input_projection) add(std::make_unique<InputProjection>(projection, options, sparse, parameters));
   for (uint32_t l = 1; l <= last; ++l) {
     const LayerShape place{.number = l,
                            .in = layers.empty() ? shape.input_columns : options.hidden,
                            .out = l == last && !dense_head ? shape.num_classes : options.hidden,
                            .last = l == last};
     if (layers.empty())
-      layers.push_back(std::make_unique<InputLayer>(place, options, sparse, parameters));
+      add(std::make_unique<InputLayer>(place, options, sparse, parameters));
     else
-      layers.push_back(std::make_unique<Convolution>(place, options, parameters));
+      add(std::make_unique<Convolution>(place, options, parameters));
   }
-  if (dense_head) layers.push_back(std::make_unique<DenseHead>(head, parameters));
+  if (dense_head) add(std::make_unique<DenseHead>(head, parameters));
   return layers;
 }
 

@@ -24,7 +24,7 @@ class Linear {
   kernels::Matrix input(size_t rows) const { return kernels::padded(input_, rows, in_); }
   float* input_memory() const { return input_; }
 
-  // z = C·W + b for all rows of z, on all threads. Columns of zeros follow it where the product is wider.
+  // z = C·W + b for all rows of z, on all threads. Columns of zeros follow it if the product is wider.
   void forward(kernels::Matrix z) const;
   // The gradients from dz, with the C of forward. dz is followed by columns of zeros as z was; clear_padding() puts
   // them behind a dz that lies elsewhere.
@@ -40,7 +40,7 @@ class Linear {
   void backward_tile(size_t tile, kernels::ConstMatrix wide_gradient) const;
   void end_backward() const;
 
-  // A tile of z begins as the bias, where there is one, and products are added. Returns what multiply() keeps of the
+  // A tile of z begins as the bias, if there is one, and products are added. Returns what multiply() keeps of the
   // tile.
   float begin_tile(kernels::Matrix z_tile, size_t first_column) const;
 
@@ -50,7 +50,7 @@ class Linear {
   size_t in_, out_;
   OwnParameter weight_, bias_;
   float* input_ = nullptr;
-  // OpenBLAS is up to twice as fast on whole registers: where W's columns are no multiple of 16, the products take
+  // OpenBLAS is up to twice as fast on whole registers: if W's columns are no multiple of 16, the products take
   // copies of it and of its gradient with columns of zeros.
   size_t wide_out() const { return (out_ + 15) / 16 * 16; }
   float *wide_weight_ = nullptr, *wide_gradient_ = nullptr;

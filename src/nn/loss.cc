@@ -7,11 +7,13 @@
 
 namespace cgcn {
 
-double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits) {
+double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits,
+                                 LossScale loss_scale) {
   const auto loss_rows = batch.loss_rows;
-  const double terms =
-      static_cast<double>(loss_rows.size()) * (labels.multi_label() ? static_cast<double>(labels.num_classes()) : 1.0);
-  const auto scale = loss_rows.empty() ? 0.0f : static_cast<float>(1 / terms);
+  const double classes = labels.multi_label() ? static_cast<double>(labels.num_classes()) : 1.0;
+  const double terms = static_cast<double>(loss_rows.size()) * classes;
+  const auto scale =
+      loss_rows.empty() ? 0.0f : static_cast<float>(1 / (loss_scale == LossScale::kMean ? terms : classes));
   parallel_blocks(logits.rows, kBlockRows, [&](size_t begin, size_t end) {
     auto labelled = std::lower_bound(loss_rows.begin(), loss_rows.end(), begin);
     double sum = 0;

@@ -1,5 +1,5 @@
-// The batch's loss: plain mean of the cross-entropy over the labelled rows, softmax where a node has one class, sigmoid
-// (mean over the classes too, as in the released code) where it has any number.
+// The batch's loss: plain mean of the cross-entropy over the labelled rows, softmax if a node has one class, sigmoid
+// (mean over the classes too, as in the released code) if it has any number.
 #pragma once
 
 #include "common/buffer.h"
@@ -9,11 +9,15 @@
 
 namespace cgcn {
 
+// What the gradient is of. Several batches of one step are added up, and divided by their labelled rows after that.
+enum class LossScale { kMean, kSum };
+
 class Loss {
  public:
   void reserve(size_t rows) { block_sums_.reserve_discarding(rows / kBlockRows + 1); }
-  // Replaces the logits by the gradient of the loss; rows without a label get zero. Returns the loss.
-  double replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits);
+  // Replaces the logits by the gradient of the loss, or of its sum over the labelled rows; rows without a label get
+  // zero. Returns the loss, the mean in any case.
+  double replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits, LossScale scale);
 
  private:
   static constexpr size_t kBlockRows = 64;

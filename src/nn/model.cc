@@ -6,6 +6,7 @@
 #include "kernels/blas.h"
 #include "nn/layers.h"
 #include "nn/loss.h"
+#include "nn/sparse_input.h"
 
 namespace cgcn {
 
@@ -27,14 +28,14 @@ struct Model::Network {
   void reserve_for(const Batch& batch);
   Matrix forward(Step step);
   Matrix run_layers(const Step& step);
-  void backward(const Step& step, Matrix gradient);
+  void backward(const Step& step, Matrix gradient, const GradientPass& pass);
 };
 
 namespace {
 
 void check(const ModelOptions& options, const ModelShape& shape) {
   CGCN_CHECK(options.layers > 0 && options.hidden > 0 && options.dropout >= 0 && options.dropout < 1);
-  if (shape.num_classes == 0) throw Error("the data have no labels, so there is nothing to learn");
+  if (shape.num_classes == 0) throw Error("the graph has no labels to learn");
   if (shape.input_columns == 0) throw Error("the data have neither features nor nodes to take their place");
 }
 
@@ -72,6 +73,20 @@ std::span<const float> Model::gradients() const { return std::as_const(network_-
 
 TouchedRows Model::touched_rows(size_t parameter) const {
   return parameter == 0 ? network_->layers.front()->touched_rows() : TouchedRows();
+}
+
+void Model::set_touched_rows(std::span<const uint32_t> rows) { network_->layers.front()->set_touched_rows(rows); }
+
+std::vector<std::pair<uint64_t, uint64_t>> Model::gradient_ranges() const {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  uint64_t end = value_bytes() / sizeof(float);
+  for (auto layer = network_->layers.rbegin(); layer != network_->layers.rend(); ++layer) {
+    const auto [first, last] = (*layer)->parameter_range();
+    const uint64_t begin = first < last ? parameters()[first].offset : end;
+    ranges.emplace_back(begin, end);
+    end = begin;
+  }
+  return ranges;
 }
 
 uint64_t Model::value_bytes() const { return network_->parameters.value_bytes(); }
@@ -123,6 +138,10 @@ uint64_t Model::workspace_bytes() const {
   return total;
 }
 
+uint64_t Model::sparse_input_bytes(uint64_t rows, uint64_t entries) const {
+  return shape().sparse_input ? SparseInput::planned_bytes(rows, entries, parameters().front().rows) : 0;
+}
+
 // Returns the logits.
 Matrix Model::Network::forward(Step step) {
   reserve_for(step.batch);
@@ -152,15 +171,19 @@ Matrix Model::Network::run_layers(const Step& step) {
   return rows;
 }
 
-void Model::Network::backward(const Step& step, Matrix gradient) {
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) gradient = (*layer)->backward(step, gradient);
+void Model::Network::backward(const Step& step, Matrix gradient, const GradientPass& pass) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    gradient = layers[layers.size() - 1 - i]->backward(step, gradient);
+    if (pass.on_ready) pass.on_ready(i);
+  }
 }
 
-StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed) {
+StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed,
+                                    const GradientPass& pass) {
   const Step step{batch, input, seed, options().dropout};
   const Matrix logits = network_->forward(step);
-  const double loss = network_->loss.replace_by_gradient(batch, input.labels, logits);
-  network_->backward(step, logits);
+  const double loss = network_->loss.replace_by_gradient(batch, input.labels, logits, pass.scale);
+  network_->backward(step, logits, pass);
   return {loss, static_cast<uint32_t>(batch.loss_rows.size())};
 }
 

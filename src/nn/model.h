@@ -17,11 +17,14 @@
 // for bit.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "nn/inference_stage.h"
+#include "nn/loss.h"
 #include "nn/model_options.h"
 #include "nn/parameters.h"
 #include "nn/step.h"
@@ -29,13 +32,20 @@
 namespace cgcn {
 
 struct StepResult {
-  double loss = 0;        // mean over the labelled rows (and classes, where a node may have several)
+  double loss = 0;        // mean over the labelled rows (and classes, if a node may have several)
   uint32_t labelled = 0;  // rows that counted; where 0, the gradient is zero
+};
+
+// One batch of several in a step.
+struct GradientPass {
+  LossScale scale = LossScale::kMean;
+  // Called when the gradients of range i of gradient_ranges() are there, while those before them are still to come.
+  std::function<void(size_t)> on_ready = {};
 };
 
 class Model {
  public:
-  // Throws Error where options and shape do not fit together. Weights are Glorot uniform from the seed.
+  // Throws Error if options and shape do not fit together. Weights are Glorot uniform from the seed.
   Model(const ModelOptions& options, const ModelShape& shape, uint64_t seed);
   // Without weights and workspace: says what such a model would take, and computes nothing.
   static Model planned(const ModelOptions& options, const ModelShape& shape);
@@ -54,16 +64,24 @@ class Model {
   std::span<float> gradients();
   std::span<const float> gradients() const;
   TouchedRows touched_rows(size_t parameter) const;  // by the last compute_gradients
-  uint64_t num_weights() const;                      // without padding
-  uint64_t value_bytes() const;                      // with padding, as values() has them; also of a planned model
+  // As if the last compute_gradients had touched these rows of parameter 0, if it touched some.
+  void set_touched_rows(std::span<const uint32_t> rows);
+  // Where the layers' gradients lie in gradients(), in the order in which backward computes them: the last layer's
+  // first.
+  std::vector<std::pair<uint64_t, uint64_t>> gradient_ranges() const;
+  uint64_t num_weights() const;  // without padding
+  uint64_t value_bytes() const;  // with padding, as values() has them; also of a planned model
 
   // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it. A batch
   // that is larger than any before makes it grow.
   void reserve(const BatchLimits& limits);
   uint64_t workspace_bytes() const;
+  // What sparse input takes besides, in batches of so many rows and entries of the features; 0 if it is dense.
+  uint64_t sparse_input_bytes(uint64_t rows, uint64_t entries) const;
   // One forward and backward pass; overwrites gradients(). The dropout masks are a function of the seed and of the
   // batch's epoch and index.
-  StepResult compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed);
+  StepResult compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed,
+                               const GradientPass& pass = {});
   // Forward without dropout: num_outputs × num_classes logits. For evaluation on batches (not exact on the whole
   // graph).
   void predict(const Batch& batch, const ModelInput& input, float* logits);

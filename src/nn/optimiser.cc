@@ -13,16 +13,15 @@ namespace cgcn {
 void OptimiserOptions::list_options(OptionList& list) {
   list.begin_group("Optimiser");
   list.add_choice("optimiser", &kind, {{"adam", OptimiserKind::kAdam}, {"adamw", OptimiserKind::kAdamW}},
-                  "Adam, or AdamW, whose weight decay is apart from the gradient");
-  list.add("beta1", &beta1, "Adam's decay of the gradient's mean").range(0, 0.999999);
-  list.add("beta2", &beta2, "Adam's decay of the gradient's square").range(0, 0.9999999);
+                  "Adam, or AdamW (decoupled weight decay)");
+  list.add("beta1", &beta1, "Adam's β1").range(0, 0.999999);
+  list.add("beta2", &beta2, "Adam's β2").range(0, 0.9999999);
   list.add("epsilon", &epsilon, "Adam's ε").range(0, 1);
-  list.add("weight-decay", &weight_decay,
-           "adam: L2 penalty, added to the gradient; adamw: every step shrinks the weights by lr times this")
-      .range(0, 1);
+  list.add("weight-decay", &weight_decay, "adam: L2 penalty; adamw: decoupled weight decay, times lr").range(0, 1);
   list.add_choice("decay-scope", &decay_scope, {{"all", DecayScope::kAll}, {"first-layer", DecayScope::kFirstLayer}},
-                  "which parameters decay");
-  list.add("dense-adam", &dense, "sparse features: step every row of the first weight, not only those a batch used");
+                  "parameters with weight decay");
+  list.add("dense-adam", &dense,
+           "sparse features: update every row of the first weight, not only those the batch used");
 }
 
 std::unique_ptr<Optimiser> make_optimiser(const OptimiserOptions& options, const Model& model) {
@@ -34,6 +33,16 @@ std::unique_ptr<Optimiser> make_optimiser(const OptimiserOptions& options, const
   }
   CGCN_CHECK(false);
   return nullptr;
+}
+
+uint64_t planned_optimiser_bytes(const OptimiserOptions& options, const Model& model) {
+  switch (options.kind) {
+    case OptimiserKind::kAdam:
+    case OptimiserKind::kAdamW:
+      return Adam::kMoments * model.value_bytes();
+  }
+  CGCN_CHECK(false);
+  return 0;
 }
 
 uint64_t Optimiser::bytes() {

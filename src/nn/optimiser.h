@@ -49,13 +49,16 @@ class Optimiser {
   uint64_t steps_ = 0;
 };
 
+// What the state of one would take, for a model that need only be planned.
+uint64_t planned_optimiser_bytes(const OptimiserOptions& options, const Model& model);
+
 // The one place where a kind becomes an optimiser.
 std::unique_ptr<Optimiser> make_optimiser(const OptimiserOptions& options, const Model& model);
 
-// ‖gradient‖₂ over all parameters (over the touched rows, where rows are touched).
+// ‖gradient‖₂ over all parameters (over the touched rows, if rows are touched).
 double gradient_norm(const Model& model);
 
-// The name of the first parameter whose gradient has a NaN or an infinity; empty where all are finite.
+// The name of the first parameter whose gradient has a NaN or an infinity; empty if all are finite.
 std::string first_not_finite(const Model& model);
 
 }  // namespace cgcn

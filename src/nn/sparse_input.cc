@@ -40,6 +40,51 @@ size_t write_row(const FeatureMatrix& features, NodeId v, uint32_t first_column,
 
 }  // namespace
 
+template <class Self, class Visit>
+void SparseInput::for_each_buffer(Self& self, uint64_t rows, uint64_t entries, uint64_t columns, Visit&& visit) {
+  const uint64_t named = std::min(columns, entries);
+  visit(self.offsets_, rows + 1);
+  visit(self.columns_, entries);
+  visit(self.values_, entries);
+  visit(self.bits_, entries / 8 + 8 * (rows + 2));
+  visit(self.kept_, rows);
+  visit(self.slots_, columns);
+  visit(self.named_, named);
+  visit(self.touched_, named);
+  visit(self.transposed_offsets_, named + 2);
+  visit(self.transposed_columns_, entries);
+  visit(self.transposed_values_, entries);
+}
+
+// Room for a batch; offsets_ have theirs already, and what they hold.
+void SparseInput::reserve(uint64_t rows, uint64_t entries, uint64_t columns) {
+  for_each_buffer(*this, rows, entries, columns, [](auto& buffer, uint64_t size) {
+    if constexpr (requires { buffer.capacity(); })
+      buffer.reserve(size);
+    else
+      buffer.reserve_discarding(size);
+  });
+}
+
+uint64_t SparseInput::planned_bytes(uint64_t rows, uint64_t entries, uint64_t columns) {
+  uint64_t total = 0;
+  const SparseInput none;
+  for_each_buffer(none, rows, entries, columns,
+                  [&](const auto& buffer, uint64_t size) { total += size * sizeof(buffer[0]); });
+  return total;
+}
+
+uint64_t SparseInput::bytes() const {
+  uint64_t total = 0;
+  for_each_buffer(*this, 0, 0, 0, [&](const auto& buffer, uint64_t) {
+    if constexpr (requires { buffer.capacity(); })
+      total += buffer.capacity() * sizeof(buffer[0]);
+    else
+      total += buffer.size() * sizeof(buffer[0]);
+  });
+  return total;
+}
+
 void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
   const auto inputs = step.batch.inputs;
   const size_t sources = inputs.size(), n = sources + (rows.stacked && rows.right != nullptr ? rows.targets : 0);
@@ -53,10 +98,8 @@ void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
   offsets_.reserve_discarding(n + 1);
   offsets_[0] = 0;
   for (size_t r = 0; r < n; ++r) offsets_[r + 1] = offsets_[r] + left(r) + right(r);
-  columns_.reserve_discarding(offsets_[n]);
-  values_.reserve_discarding(offsets_[n]);
-  bits_.reserve_discarding(offsets_[n] / 8 + 8 * (n + 2));
-  kept_.reserve_discarding(n);
+  const uint32_t columns = in + (rows.right != nullptr ? rows.right->columns() : 0);
+  reserve(n, offsets_[n], columns);
   parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       const size_t first = offsets_[r], lefts = left(r), entries = offsets_[r + 1] - first;
@@ -76,7 +119,6 @@ void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
       kept_[r] = static_cast<uint32_t>(place - first);
     }
   });
-  const uint32_t columns = in + (rows.right != nullptr ? rows.right->columns() : 0);
   if (slots_.size() != columns) slots_.assign(columns, kNone);
   named_.clear();
   name_rows(rows.left, inputs, 0);
@@ -131,12 +173,9 @@ void SparseInput::transpose() {
   sort_touched();
   for (size_t t = 0; t < touched_.size(); ++t) slots_[touched_[t]] = static_cast<uint32_t>(t);
 
-  transposed_offsets_.reserve_discarding(touched_.size() + 2);
   std::fill_n(transposed_offsets_.data(), touched_.size() + 2, uint64_t{0});
   for (size_t i = 0; i < entries; ++i) ++transposed_offsets_[slots_[columns_[i]] + 2];
   for (size_t t = 2; t < touched_.size() + 2; ++t) transposed_offsets_[t] += transposed_offsets_[t - 1];
-  transposed_columns_.reserve_discarding(entries);
-  transposed_values_.reserve_discarding(entries);
   for (uint32_t r = 0; r < view_.rows; ++r)
     for (uint64_t i = offsets_[r]; i < offsets_[r + 1]; ++i) {
       const uint64_t place = transposed_offsets_[slots_[columns_[i]] + 1]++;
@@ -162,12 +201,6 @@ void SparseInput::backward(const Linear& linear, ConstMatrix gradient) {
       kernels::aggregate(row, gradient, {0, 1}, Matrix(weight_gradient.row(touched_[t]), 1, linear.out()));
     }
   });
-}
-
-uint64_t SparseInput::bytes() const {
-  return 8 * (offsets_.size() + transposed_offsets_.size()) + 4 * (columns_.size() + transposed_columns_.size()) +
-         4 * (values_.size() + transposed_values_.size()) + bits_.size() + 4 * kept_.size() +
-         4 * (slots_.size() + touched_.capacity() + named_.capacity());
 }
 
 }  // namespace cgcn

@@ -25,15 +25,22 @@ class SparseInput {
   void gather(const Step& step, uint32_t stream, const Rows& rows);
   size_t rows() const { return view_.rows; }
 
-  // out = rows·W, and + b where with_bias.
+  // out = rows·W, and + b if with_bias.
   void multiply(const Linear& linear, bool with_bias, kernels::Matrix out) const;
   // dW = rowsᵀ·dout: rows of W that the batch names; those of the batch before that it does not name become zero.
   void backward(const Linear& linear, kernels::ConstMatrix gradient);
   std::span<const uint32_t> touched() const { return touched_; }
+  void set_touched(std::span<const uint32_t> rows) { touched_.assign(rows.begin(), rows.end()); }
   uint64_t bytes() const;
+  // What batches of so many rows and entries, of so many rows of W, take at most.
+  static uint64_t planned_bytes(uint64_t rows, uint64_t entries, uint64_t columns);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  // visit(buffer, elements) of each buffer, as large as such a batch needs it.
+  template <class Self, class Visit>
+  static void for_each_buffer(Self& self, uint64_t rows, uint64_t entries, uint64_t columns, Visit&& visit);
+  void reserve(uint64_t rows, uint64_t entries, uint64_t columns);
   void name_rows(const FeatureMatrix& features, std::span<const NodeId> nodes, uint32_t first_column);
   void leave_out_dropped(size_t rows);
   void sort_touched();

@@ -10,7 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/buffer.h"
+#include "common/memory.h"
+#include "common/placed_memory.h"
 #include "kernels/matrix.h"
 
 namespace cgcn {
@@ -21,27 +22,26 @@ class Workspace {
   template <class Place>
   void lay_out(Place&& place) {
     *this = {};
-    place();
-    take_shared();
-    allocate();
-    place();
-    take_shared();
+    memory_.lay_out([&] {
+      place();
+      take_shared();
+    });
+    prefer_huge_pages(memory_.memory().data(), memory_.bytes());
   }
   // Only the first of the two: bytes() says what it would take.
   template <class Place>
   void count(Place&& place) {
     *this = {};
-    place();
-    take_shared();
+    memory_.count([&] {
+      place();
+      take_shared();
+    });
   }
-  uint64_t bytes() const { return memory_.empty() ? taken_ : memory_.size(); }
+  uint64_t bytes() const { return memory_.bytes(); }
 
   template <class T>
   T* take(size_t size) {
-    constexpr size_t kLine = Buffer<char>::kAlignment;
-    const size_t at = taken_;
-    taken_ += (size * sizeof(T) + kLine - 1) / kLine * kLine;
-    return memory_.empty() ? nullptr : reinterpret_cast<T*>(memory_.data() + at);
+    return memory_.take<T>(size);
   }
   float* take_matrix(size_t rows, size_t columns) { return take<float>(rows * kernels::padded_stride(columns)); }
 
@@ -63,11 +63,11 @@ class Workspace {
     float* data = nullptr;
   };
   static void share(Shared& shared, size_t floats) { shared.floats = std::max(shared.floats, floats); }
-  void take_shared();
-  void allocate();
+  void take_shared() {
+    for (Shared* shared : {&rows_[0], &rows_[1], &scratch_}) shared->data = take<float>(shared->floats);
+  }
 
-  Buffer<char> memory_;
-  size_t taken_ = 0;
+  PlacedMemory memory_;
   std::array<Shared, 2> rows_;
   Shared scratch_;
 };

@@ -100,7 +100,7 @@ Experiment parse_experiment(const ExperimentText& text) {
       return std::any_of(axis.begin(), axis.end(), [&](const AxisValue& value) { return value.name == name; });
     };
     if (!has(result.rows, place.first) || !has(result.columns, place.second))
-      throw Error(fmt::format("publishes a cell that is not there: {}, {}", place.first, place.second), where);
+      throw Error(fmt::format("publishes a cell that does not exist: {}, {}", place.first, place.second), where);
   }
   return result;
 }

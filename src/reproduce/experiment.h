@@ -68,7 +68,7 @@ Experiment parse_experiment(const ExperimentText& text);  // throws Error
 std::vector<Experiment> all_experiments();
 Experiment find_experiment(const std::string& name);  // throws Error that suggests the nearest
 
-// A graph that experiments use: the folder under --data that holds it, and what is generated where it is not there.
+// A graph that experiments use: the folder under --data that holds it, and what is generated if it is not there.
 struct ExperimentData {
   std::string name;
   std::vector<std::string> generate;  // options of `clustergcn generate`

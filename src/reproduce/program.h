@@ -8,7 +8,7 @@
 
 namespace cgcn {
 
-// Runs the program with its output in a file. Throws Error with the last message where it fails.
+// Runs the program with its output in a file. Throws Error with the last message if it fails.
 // Ctrl-C is passed on to it, and thrown as Interrupted when it has ended.
 void run_program(const fs::path& program, const std::vector<std::string>& arguments, const fs::path& output);
 

@@ -19,13 +19,14 @@
 #include "common/json.h"
 #include "common/progress.h"
 #include "reproduce/program.h"
+#include "train/run_directory.h"
 
 namespace cgcn {
 namespace {
 
 using nlohmann::json;
 
-// What stands at "a.b" in a document; nullptr where nothing does. A list of stages is searched by their names.
+// The value at "a.b" in a document; nullptr if there is none. A list of stages is searched by their names.
 const json* find_value(const json& document, std::string_view path) {
   const json* at = &document;
   while (!path.empty()) {
@@ -96,6 +97,7 @@ struct CellStore {
   fs::path path;
   std::string content;  // its hash
   bool real = false;    // imported; a store that `generate` made is not, wherever it lies
+  double size = 1;      // against the paper's graph
 };
 
 CellStore open_store(const fs::path& path) {
@@ -169,13 +171,14 @@ class Runner {
     const bool given = !options_.data.empty() && fs::exists(options_.data / name);
     const bool shrunk = !given && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1 &&
                         experiment_data(name).generate[0] == "--like";
-    const CellStore store = open_store(!given                           ? generated_store(name, shrunk)
-                                       : is_store(options_.data / name) ? options_.data / name
-                                                                        : imported_store(name));
+    CellStore store = open_store(!given                           ? generated_store(name, shrunk)
+                                 : is_store(options_.data / name) ? options_.data / name
+                                                                  : imported_store(name));
+    if (shrunk) store.size = experiment_.small_data;
     notes_.insert(store.real ? fmt::format("{}: the real graph", name)
-                  : given    ? fmt::format("{}: generated, the store of --data", name)
-                  : shrunk   ? fmt::format("{}: generated, {:g} of its size", name, experiment_.small_data)
-                             : fmt::format("{}: generated, at its size", name));
+                  : given    ? fmt::format("{}: generated, from --data", name)
+                  : shrunk   ? fmt::format("{}: generated, {:g} times the size of the paper's graph", name, store.size)
+                             : fmt::format("{}: generated, as large as the paper's graph", name));
     return store;
   }
 
@@ -214,6 +217,7 @@ class Runner {
     }
     const CellStore store = find_store(cell.data);
     result.real = store.real;
+    result.size = store.size;
     std::vector<std::string> words = {experiment_.command, store.path.string(), "--json"};
     if (options_.threads > 0) words.insert(words.end(), {"--threads", std::to_string(options_.threads)});
     const size_t shared = words.size();  // so many words a resumed run gets too
@@ -250,7 +254,7 @@ class Runner {
   // A run that was stopped is resumed where it has a checkpoint, and begun again where it has none. A resumed run has
   // its own configuration: of the words only the first `shared` ones hold for it.
   static void go_on_or_begin(const fs::path& run, std::vector<std::string>& words, size_t shared) {
-    const bool resume = fs::exists(run / "last.safetensors");
+    const bool resume = fs::exists(RunFiles(run).last());
     if (resume)
       words.resize(shared);
     else
@@ -261,7 +265,7 @@ class Runner {
 
   // Validation scores at a quarter, half, three quarters and the end of training: curve.25 … curve.100.
   static void add_curve(const fs::path& run, json& document) {
-    std::ifstream file(run / "metrics.jsonl");
+    std::ifstream file(RunFiles(run).metrics());
     std::vector<double> scores;
     for (std::string line; std::getline(file, line);) {
       const json record = parse_json(line);

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "kernels/adam_step.h"
+#include "train/run_directory.h"
 #include "train/safetensors.h"
 
 namespace cgcn {
@@ -32,7 +33,7 @@ std::span<T> part_of(std::span<T> flat, const Parameter& parameter) {
 
 void check_shape(const SafetensorsFile& file, const std::string& name, const Parameter& parameter) {
   if (file.shape(name) != shape_of(parameter))
-    throw Error(fmt::format("'{}' has the shape {} where {} is expected", name, fmt::join(file.shape(name), " × "),
+    throw Error(fmt::format("'{}' has the shape {}, expected {}", name, fmt::join(file.shape(name), " × "),
                             fmt::join(shape_of(parameter), " × ")),
                 file.path().string());
 }
@@ -69,20 +70,22 @@ nlohmann::json state_of(const nlohmann::json& description, int version) {
 
 }  // namespace
 
-void save_model(const fs::path& file, RunOptions options, const Model& model, std::span<const float> values,
-                const ColumnScaling& scaling, const TrainedOn& trained_on, const TrainingState& state,
+void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf& weights, const TrainingState& state,
                 const std::string& optimiser_file) {
+  const Model& model = weights.model;
+  const ColumnScaling& scaling = origin.scaling;
   SafetensorsWriter writer;
   for (const Parameter& parameter : model.parameters())
-    writer.add<float>(parameter.name, shape_of(parameter), part_of(values, parameter));
+    writer.add<float>(parameter.name, shape_of(parameter), part_of(weights.values, parameter));
   if (!scaling.empty()) {
     writer.add<float>("input.mean", {scaling.mean.size()}, scaling.mean);
     writer.add<float>("input.scale", {scaling.scale.size()}, scaling.scale);
   }
+  RunOptions options = origin.options;
   OptionList list;
   options.list_options(list);
   const nlohmann::json description = {{"version", kVersion},    {"options", list.to_json()},
-                                      {"shape", model.shape()}, {"trained_on", trained_on},
+                                      {"shape", model.shape()}, {"trained_on", origin.trained_on},
                                       {"state", state},         {"optimiser", optimiser_file}};
   writer.set_metadata({{"format", "pt"}, {kMetadataKey, to_text(description)}});
   writer.write(file);
@@ -158,17 +161,13 @@ void load_optimiser(const fs::path& run, const SavedModel& saved, const Model& m
     copy_finite(tensors, history_name(l), history->values(l));
 }
 
-fs::path last_checkpoint(const fs::path& run) { return run / "last.safetensors"; }
-fs::path best_checkpoint(const fs::path& run) { return run / "best.safetensors"; }
-fs::path regular_best_checkpoint(const fs::path& run) { return run / "best-regular.safetensors"; }
-
 fs::path kept_checkpoint(const fs::path& run) {
   std::error_code problem;
   if (fs::is_regular_file(run, problem)) return run;
-  if (fs::is_regular_file(last_checkpoint(run), problem) &&
-      load_model(last_checkpoint(run)).options.train.keep == KeptModel::kLast)
-    return last_checkpoint(run);
-  for (const fs::path& file : {best_checkpoint(run), last_checkpoint(run)})
+  const RunFiles files(run);
+  if (fs::is_regular_file(files.last(), problem) && load_model(files.last()).options.train.keep == KeptModel::kLast)
+    return files.last();
+  for (const fs::path& file : {files.best(), files.last()})
     if (fs::is_regular_file(file, problem)) return file;
   throw Error(fs::is_directory(run, problem) ? "has no checkpoint" : "no such run", run.string(),
               "the run directory that clustergcn train printed");

@@ -1,7 +1,7 @@
 // A model and its training in files that are whole at every moment.
 //
 //   last.safetensors             weights; in its metadata all options, the shape, the state, and what it was trained on
-//   optimiser-STEP.safetensors   the optimiser's state of the same step, and the history of embeddings where the method
+//   optimiser-STEP.safetensors   the optimiser's state of the same step, and the history of embeddings if the method
 //   keeps
 //                                one; named in last.safetensors
 //   best.safetensors             the weights that did best on validation, the same way
@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "nn/history.h"
 #include "nn/model.h"
@@ -28,7 +29,7 @@ namespace cgcn {
 struct Work {
   uint64_t embeddings = 0;       // rows computed, all layers together
   uint64_t links = 0;            // that embeddings were passed along, those from a history included
-  uint64_t sources = 0;          // rows of the layers that the links start from
+  uint64_t sources = 0;          // rows of the layers that the edges start from
   double preparing_seconds = 0;  // making the batches, on a thread of its own
 
   void add(const Work& other) {
@@ -61,8 +62,18 @@ struct TrainingState {
   std::vector<std::pair<std::string, double>> stages;  // seconds of what is not an epoch, of all sessions
   uint64_t training_peak = 0;                          // bytes resident before the first evaluation, at most
   Standing standing;
-  Standing regular;       // the same without a validation that only the last epoch had: what a longer run goes on from
+  Standing regular;  // the same without a validation that only the last epoch had: what a longer run continues from
   Work epoch_work, work;  // of this epoch so far, and of those that are done
+
+  void end_epoch() {
+    ++epoch;
+    batch = 0;
+    loss_sum = 0;
+    labelled = 0;
+    epoch_waited = 0;
+    train_seconds += std::exchange(epoch_seconds, 0);
+    work.add(std::exchange(epoch_work, {}));
+  }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, labelled, epoch_seconds, epoch_waited,
                                    stages, training_peak, train_seconds, total_seconds, standing, regular, epoch_work,
@@ -79,35 +90,38 @@ struct TrainedOn {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TrainedOn, store, name, content_hash, partition_hash, class_names,
                                                 identity, feature_names, encoding)
 
-// A model as read from a file.
-struct SavedModel {
+// What does not change while a model is trained.
+struct ModelOrigin {
   RunOptions options;
-  ModelShape shape;
-  TrainedOn trained_on;
-  TrainingState state;
   ColumnScaling scaling;
+  TrainedOn trained_on;
+};
+
+// A model as read from a file.
+struct SavedModel : ModelOrigin {
+  ModelShape shape;
+  TrainingState state;
   std::optional<Model> model;
   std::string optimiser_file;  // beside it; empty in best.safetensors
   bool has_checksums = true;   // false: of another program, or of an earlier version
 };
 
-// values: as Model::values() lies; the model itself gives names and shapes.
-void save_model(const fs::path& file, RunOptions options, const Model& model, std::span<const float> values,
-                const ColumnScaling& scaling, const TrainedOn& trained_on, const TrainingState& state,
-                const std::string& optimiser_file);
+// Weights as Model::values() lies; the model itself gives names and shapes.
+struct WeightsOf {
+  const Model& model;
+  std::span<const float> values;
+};
+void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf& weights, const TrainingState& state,
+                const std::string& optimiser_file = {});
 SavedModel load_model(const fs::path& file);
 
-// With the history of embeddings where the method keeps one; null: none.
+// With the history of embeddings if the method keeps one; null: none.
 void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, const EmbeddingHistory* history);
-// Of the run's checkpoint `saved`: Error where the file is of another step.
+// Of the run's checkpoint `saved`: Error if the file is of another step.
 void load_optimiser(const fs::path& run, const SavedModel& saved, const Model& model, Optimiser& optimiser,
                     EmbeddingHistory* history);
 
-fs::path last_checkpoint(const fs::path& run);
-fs::path best_checkpoint(const fs::path& run);
-// What was best before the last epoch was validated out of turn and did better; a longer run takes it back.
-fs::path regular_best_checkpoint(const fs::path& run);
-// The model that a run offers: the best where there is one, else the last. A file may be named as well.
+// The model that a run offers: the best if there is one, else the last. A file may be named as well.
 fs::path kept_checkpoint(const fs::path& run);
 
 }  // namespace cgcn

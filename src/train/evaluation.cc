@@ -9,12 +9,12 @@
 #include "common/memory_budget.h"
 #include "common/progress.h"
 #include "common/timer.h"
+#include "train/embedding_picture.h"
 
 namespace cgcn {
 namespace {
 
-constexpr size_t kRows = size_t{1} << 16;  // scored at a time
-constexpr uint32_t kBlocksAhead = 2;       // prepared while one is in use
+constexpr uint32_t kBlocksAhead = 2;  // prepared while one is in use
 
 constexpr uint64_t kLeastInBlock = 4;  // nodes, on average: of fewer no link is left, and METIS takes minutes
 
@@ -57,9 +57,12 @@ void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Eval
 
 uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
   constexpr uint64_t kInFlight = uint64_t{8} << 20;  // rows of N(A) and mapped pages that tasks work on
-  return kInFlight + data.graph.offsets().size_bytes() + 2 * data.features.sparse_offsets().size_bytes() +
-         data.labels.classes().size_bytes() + data.labels.bits().size_bytes() + data.split.size() +
-         std::min<uint64_t>(kRows, data.num_nodes()) * (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
+  const size_t hidden = model.num_layers() > 1 ? model.layer_width(model.num_layers() - 1) : 0;
+  return kInFlight + sampled_bytes(data, hidden) + data.graph.offsets().size_bytes() +
+         2 * data.features.sparse_offsets().size_bytes() + data.labels.classes().size_bytes() +
+         data.labels.bits().size_bytes() + data.split.size() +
+         std::min<uint64_t>(kRowsScored, data.num_nodes()) *
+             (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
 }
 
 uint64_t least_evaluation_memory(const Model& model, const Dataset& data) {
@@ -67,18 +70,25 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data) {
 }
 
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
-                            bool show_progress) {
+                            bool show_progress, RowSample* hidden) {
   const Timer timer;
   const uint64_t around = memory_beside_inference(model, data), least = least_evaluation_memory(model, data);
-  if (memory < least)
-    refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));
+  const GraphShare alone(data.graph);
+  const GraphShare& share = input.share != nullptr ? *input.share : alone;
+  share.together([&] {
+    if (memory < least)
+      refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));
+  });
   const Inference inference(model, input, memory - around, show_progress);
-  const SlabMatrix logits = inference.run(model.num_layers());
+  const SlabMatrix logits = inference.run(model.num_layers(), hidden);
   Evaluation evaluation = nothing_scored(model);
-  Buffer<float> scratch(logits.spilled() ? std::min(kRows, logits.rows()) * logits.columns() : 0);
-  for (size_t begin = 0; begin < logits.rows(); begin += kRows)
-    add_rows(logits.read_rows({begin, std::min(logits.rows(), begin + kRows)}, scratch.data()),
-             static_cast<NodeId>(begin), data, evaluation);
+  share.collect(logits, kRowsScored,
+                [&](kernels::ConstMatrix rows, NodeId first) { add_rows(rows, first, data, evaluation); });
+  if (!share.is_alone())
+    for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
+      Tally& tally = evaluation.of(role);
+      tally.unpack(share.group().broadcast(tally.pack()));
+    }
   evaluation.seconds = timer.seconds();
   evaluation.spilled = inference.spills();
   return evaluation;

@@ -21,16 +21,20 @@ struct Evaluation {
   }
 };
 
-// Exact: see inference.h. memory: what it may take besides what the process has now.
+// Exact: see inference.h. memory: what it may take besides what the process has now. hidden: takes its nodes' rows of
+// the last hidden layer.
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
-                            bool show_progress);
+                            bool show_progress, RowSample* hidden = nullptr);
+
+// Rows that are scored at a time: a sum over more nodes is made of these.
+inline constexpr size_t kRowsScored = size_t{1} << 16;
 
 // What is resident beside an inference: offsets, labels and split, which are mapped, and the logits that are scored.
 uint64_t memory_beside_inference(const Model& model, const Dataset& data);
 // The least that evaluate_exactly works with.
 uint64_t least_evaluation_memory(const Model& model, const Dataset& data);
 
-// As the released code validates: the graph is cut into METIS blocks, and links between blocks are left out from layer
+// As the released code validates: the graph is cut into METIS blocks, and edges between blocks are left out from layer
 // 2 on. Cheaper and a little wrong. The blocks are kept with the store as a partition is.
 class BlockEvaluator {
  public:

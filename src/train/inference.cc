@@ -1,7 +1,9 @@
 #include "train/inference.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <string>
 
 #include "common/error.h"
 #include "common/interrupt.h"
@@ -26,9 +28,12 @@ constexpr size_t kSlabUnit = 16;  // columns: a cache line
 Inference::Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress)
     : model_(model),
       input_(input),
+      share_alone_(input.graph),
+      share_(input.share != nullptr ? *input.share : share_alone_),
       rows_(input.graph, model.options().layer_normalisation()),
       show_progress_(show_progress) {
-  plan(memory);
+  share_.together([&] { plan(memory); });
+  agree_on_slabs();
 }
 
 namespace {
@@ -70,11 +75,20 @@ uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input
 void Inference::plan(uint64_t memory) {
   const uint64_t nodes = input_.graph.num_nodes(), fixed = fixed_memory(model_, nodes);
   keeps_pages_ = whole_memory(model_, input_) <= memory;
-  const uint64_t column = nodes * sizeof(float);
+  const uint64_t column = share_.rows() * sizeof(float);
   if (fixed + column * alive_columns(model_) <= memory) return;
   const uint64_t fitting = memory > fixed && column > 0 ? (memory - fixed) / column : 0;
   if (fitting == 0) refuse_memory_left(fixed + column, fmt::format("an evaluation of {} nodes", format_count(nodes)));
   slab_columns_ = fitting >= kSlabUnit ? fitting / kSlabUnit * kSlabUnit : fitting;
+}
+
+// Ranks exchange slabs: those of all are as narrow as the narrowest.
+void Inference::agree_on_slabs() {
+  if (share_.is_alone()) return;
+  size_t narrowest = 0;
+  for (const size_t columns : share_.group().all_gather_values(slab_columns_))
+    if (columns > 0 && (narrowest == 0 || columns < narrowest)) narrowest = columns;
+  slab_columns_ = narrowest;
 }
 
 void Inference::release_pages(RowRange rows) const {
@@ -84,32 +98,68 @@ void Inference::release_pages(RowRange rows) const {
   input_.aggregated.release_rows(rows.begin, rows.end);
 }
 
-SlabMatrix Inference::make_matrix(size_t columns) const { return {input_.graph.num_nodes(), columns, slab_columns_}; }
+SlabMatrix Inference::make_matrix(size_t columns) const { return {share_.rows(), columns, slab_columns_}; }
 
 template <class Work>
 void Inference::for_each_block(const char* title, Work&& work) const {
+  const RowRange own = share_.own();
   std::optional<Progress> progress;
-  if (show_progress_) progress.emplace(title, input_.graph.num_nodes(), "nodes");
-  parallel_blocks(input_.graph.num_nodes(), kInferenceBlock, [&](size_t begin, size_t end) {
-    throw_if_interrupted();
-    work(RowRange{begin, end});
-    release_pages({begin, end});
-    if (progress) progress->advance(end - begin);
+  if (show_progress_) progress.emplace(title, own.size(), "nodes");
+  share_.together([&] {
+    parallel_blocks(own.size(), kInferenceBlock, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
+      const RowRange nodes{own.begin + begin, own.begin + end};
+      work(nodes);
+      release_pages(nodes);
+      if (progress) progress->advance(end - begin);
+    });
   });
 }
 
-SlabMatrix Inference::run(uint32_t layer) const {
+// Every rank gets the rows of all.
+void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
+  if (from.rows() == 0 && share_.is_alone()) return;
+  sample.columns = from.columns();
+  sample.values.clear();
+  Buffer<float> scratch(from.columns());
+  std::string own;
+  for (const NodeId v : sample.nodes) {
+    if (v < share_.own().begin || v >= share_.own().end) continue;
+    const size_t place = v - share_.own().begin;
+    const ConstMatrix row = from.read_rows({place, place + 1}, scratch.data());
+    own.append(reinterpret_cast<const char*>(row.data), sample.columns * sizeof(float));
+  }
+  // Nodes rise, and so do the ranks' ranges.
+  for (const std::string& rows : share_.is_alone() ? std::vector{own} : share_.group().all_gather(own)) {
+    const size_t before = sample.values.size();
+    sample.values.resize(before + rows.size() / sizeof(float));
+    std::memcpy(sample.values.data() + before, rows.data(), rows.size());
+  }
+}
+
+void Inference::fill(RowRange nodes, NormalisedRows::Block& block) const {
+  rows_.fill(nodes.begin, nodes.end, block);
+  share_.to_rows(block.columns);
+}
+
+SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
   CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
   SlabMatrix embeddings;
-  for (const InferenceStage& stage : model_.stages())
-    if (stage.number() <= layer) embeddings = run_stage(stage, std::move(embeddings));
-  check_mappings();
+  bool first = true;
+  for (const InferenceStage& stage : model_.stages()) {
+    if (stage.number() > layer) break;
+    if (below != nullptr && stage.number() == layer && !first) take_rows(embeddings, *below);
+    embeddings = run_stage(stage, std::move(embeddings));
+    first = false;
+  }
+  share_.together([] { check_mappings(); });
   return embeddings;
 }
 
 SlabMatrix Inference::run_stage(const InferenceStage& stage, SlabMatrix own) const {
   const bool aggregates = stage.messages() != Messages::kNone, own_messages = stage.messages() == Messages::kOwn;
   const SlabMatrix made = own_messages ? make_messages(stage, own) : SlabMatrix();
+  if (aggregates && !own_messages) share_.fetch(own);
   const SlabMatrix& messages = own_messages ? made : own;
   SlabMatrix out = make_matrix(stage.out());
   const SlabMatrix aggregated = aggregates && messages.spilled() ? aggregate_slabs(messages) : SlabMatrix();
@@ -119,11 +169,11 @@ SlabMatrix Inference::run_stage(const InferenceStage& stage, SlabMatrix own) con
     Buffer<float> gathered(range.size() * messages.columns());
     InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
     if (aggregates) {
-      rows.own = own.read_rows(range, own_scratch.data());
+      rows.own = own.read_rows(own_place(range), own_scratch.data());
       rows.aggregated = aggregate_rows(messages, aggregated, range, gathered.data());
     }
-    stage.infer(rows, out.place_rows(range, out_scratch.data()));
-    out.write_rows(range, out_scratch.data());
+    stage.infer(rows, out.place_rows(own_place(range), out_scratch.data()));
+    out.write_rows(own_place(range), out_scratch.data());
   });
   return out;
 }
@@ -134,18 +184,20 @@ SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatri
   for_each_block("Evaluating", [&](RowRange range) {
     Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
     Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
-    stage.message(own.read_rows(range, own_scratch.data()), out.place_rows(range, out_scratch.data()));
-    out.write_rows(range, out_scratch.data());
+    stage.message(own.read_rows(own_place(range), own_scratch.data()),
+                  out.place_rows(own_place(range), out_scratch.data()));
+    out.write_rows(own_place(range), out_scratch.data());
   });
+  share_.fetch(out);
   return out;
 }
 
 // Rows of N(A)·M: computed, or read where M is spilled and they were computed slab by slab.
 ConstMatrix Inference::aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, RowRange range,
                                       float* scratch) const {
-  if (messages.spilled()) return aggregated.read_rows(range, scratch);
+  if (messages.spilled()) return aggregated.read_rows(own_place(range), scratch);
   NormalisedRows::Block block;
-  rows_.fill(range.begin, range.end, block);
+  fill(range, block);
   const Matrix out(scratch, range.size(), messages.columns());
   kernels::aggregate(block.view, messages.matrix(), {0, range.size()}, out);
   return out;
@@ -159,10 +211,10 @@ SlabMatrix Inference::aggregate_slabs(const SlabMatrix& source) const {
     const ConstMatrix from = source.read_slab(slab, loaded);
     for_each_block("Aggregating", [&](RowRange range) {
       NormalisedRows::Block block;
-      rows_.fill(range.begin, range.end, block);
+      fill(range, block);
       Buffer<float> sums(range.size() * from.columns);
       kernels::aggregate(block.view, from, {0, range.size()}, Matrix(sums.data(), range.size(), from.columns));
-      out.write_slab_rows(slab, range, sums.data());
+      out.write_slab_rows(slab, own_place(range), sums.data());
     });
   }
   return out;

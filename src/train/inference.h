@@ -1,36 +1,47 @@
-// The exact forward pass: every node of a graph, all its links, layer by layer, in a stated memory.
+// The exact forward pass: every node of a graph, all its edges, layer by layer, in a stated memory.
 //
 //   H_l = layer_l(N(A)·H_{l-1}, H_{l-1}),  N(A) on the degrees of the whole graph; no dropout, no sampling, no cut
-//   links
+//   edges
 //
 // The layers are those that train, run on rows of the graph (nn/inference_stage.h). Two layers' embeddings are alive at
-// a time. Where they do not fit in the budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed
+// a time. If they do not fit in the budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed
 // size, so that neither the budget nor the number of threads changes a bit.
 #pragma once
+
+#include <vector>
 
 #include "graph/features.h"
 #include "graph/normalised_rows.h"
 #include "nn/model.h"
+#include "train/graph_share.h"
 #include "train/slab_matrix.h"
 
 namespace cgcn {
 
-inline constexpr size_t kInferenceBlock = 256;  // rows that are multiplied together
-
 struct InferenceInput {
   const CsrGraph& graph;
   const FeatureMatrix& x;
-  const FeatureMatrix& aggregated;  // N(A)·X of this graph
+  const FeatureMatrix& aggregated;    // N(A)·X of this graph
+  const GraphShare* share = nullptr;  // of the ranks of a group, which all run the same inference; null: one process
+};
+
+// Rows of some nodes, taken while an inference passes them. nodes: ascending.
+struct RowSample {
+  std::vector<NodeId> nodes;
+  size_t columns = 0;         // 0: nothing was taken
+  std::vector<float> values;  // nodes × columns
 };
 
 class Inference {
  public:
   // memory: bytes for embeddings, scratch and the mapped pages of the graph and the features. These are given back
-  // block by block where they do not fit besides; what is always there of them, the offsets, is not counted.
+  // block by block if they do not fit besides; what is always there of them, the offsets, is not counted.
   Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress);
 
-  // H_layer of all nodes; the logits for the last layer.
-  SlabMatrix run(uint32_t layer) const;
+  // H_layer of all nodes, in a group of the rank's own nodes (the matrix may have more rows than that); the logits for
+  // the last layer. below: takes its nodes' rows of the layer below, if there is one.
+  SlabMatrix run(uint32_t layer, RowSample* below = nullptr) const;
+  kernels::RowRange own_rows() const { return share_.own(); }
   bool spills() const { return slab_columns_ > 0; }
 
   // The least that works, and what is enough to keep all of it in memory.
@@ -39,6 +50,12 @@ class Inference {
 
  private:
   void plan(uint64_t memory);
+  void agree_on_slabs();
+  kernels::RowRange own_place(kernels::RowRange nodes) const {
+    return {nodes.begin - share_.own().begin, nodes.end - share_.own().begin};
+  }
+  void take_rows(const SlabMatrix& from, RowSample& sample) const;
+  void fill(kernels::RowRange nodes, NormalisedRows::Block& block) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
   SlabMatrix run_stage(const InferenceStage& stage, SlabMatrix own) const;
@@ -51,6 +68,8 @@ class Inference {
 
   const Model& model_;
   InferenceInput input_;
+  const GraphShare share_alone_;
+  const GraphShare& share_;
   NormalisedRows rows_;
   bool show_progress_;
   bool keeps_pages_ = false;  // mapped ones, from one block to the next

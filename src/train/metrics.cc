@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -128,6 +129,33 @@ void Tally::add_multi(const float* logits, size_t stride, NodeId first_node, std
     exact_ += part.exact;
   }
   nodes_ += nodes.size();
+}
+
+std::string Tally::pack() const {
+  std::string packed;
+  const auto add = [&](const auto* values, size_t count) {
+    packed.append(reinterpret_cast<const char*>(values), count * sizeof *values);
+  };
+  add(&nodes_, 1);
+  add(&exact_, 1);
+  add(&loss_, 1);
+  add(classes_.data(), classes_.size());
+  add(confusion_.data(), confusion_.size());
+  return packed;
+}
+
+void Tally::unpack(const std::string& packed) {
+  CGCN_CHECK(packed.size() == pack().size());
+  const char* from = packed.data();
+  const auto take = [&](auto* values, size_t count) {
+    std::memcpy(values, from, count * sizeof *values);
+    from += count * sizeof *values;
+  };
+  take(&nodes_, 1);
+  take(&exact_, 1);
+  take(&loss_, 1);
+  take(classes_.data(), classes_.size());
+  take(confusion_.data(), confusion_.size());
 }
 
 Scores Tally::scores() const {

@@ -1,6 +1,6 @@
 // Scores of predictions against labels: micro and macro F1, accuracy, loss, counts per class, confusion matrix.
 //
-// One class a node: the prediction is the largest logit. Many: a class is predicted where its logit is above 0, and
+// One class per node: the prediction is the largest logit. Many: a class is predicted where its logit is above 0, and
 // micro F1 counts all bits of all nodes together. Macro F1 is the mean over the classes that occur in labels or
 // predictions.
 #pragma once
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "graph/dataset.h"
@@ -24,7 +25,7 @@ struct ClassCounts {
 
 struct Scores {
   uint64_t nodes = 0;
-  double loss = 0;      // mean over the nodes; with many classes a node, the mean over classes as well
+  double loss = 0;      // mean over the nodes; with many classes per node, the mean over classes as well
   double accuracy = 0;  // nodes with everything right
   double micro_f1 = 0, macro_f1 = 0;
 };
@@ -42,9 +43,13 @@ class Tally {
   // Row nodes[i] - first_node of logits belongs to nodes[i]. Nodes without a label are passed over.
   void add(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes, const Labels& labels);
 
+  // As bytes, for other ranks of a group.
+  std::string pack() const;
+  void unpack(const std::string& packed);  // of a tally of as many classes
+
   Scores scores() const;
   const std::vector<ClassCounts>& classes() const { return classes_; }
-  // Row: the label, column: the prediction; num_classes × num_classes, or empty where there is none.
+  // Row: the label, column: the prediction; num_classes × num_classes, or empty if there is none.
   const std::vector<uint64_t>& confusion() const { return confusion_; }
   uint32_t num_classes() const { return num_classes_; }
   bool multi_label() const { return multi_label_; }

@@ -80,10 +80,12 @@ bool NeighbourhoodInference::plan(std::span<const NodeId> nodes, uint32_t layer,
     complete_last_block(rows);
     planned_rows_ += rows.size();
     rows_[l] = rows;
+    if (planned_rows_ > most) return false;
+    if (l == 1 && aggregated_) break;
     uint64_t links = 0;
     for (const NodeId v : rows) links += data_.graph.degree(v);
-    if (planned_rows_ > most || links > data_.graph.num_entries() / 2) return false;
-    if (l > 1 || !aggregated_) rows = with_neighbours(rows);
+    if (links > data_.graph.num_entries() / 2) return false;
+    rows = with_neighbours(rows);
   }
   if (!aggregated_) rows_[0] = rows;
   return bytes() <= memory;

@@ -20,7 +20,7 @@ namespace cgcn {
 
 class NeighbourhoodInference {
  public:
-  // aggregated: N(A)·X of all nodes where there is one and features are not scaled; else the rows are computed, from
+  // aggregated: N(A)·X of all nodes if there is one and features are not scaled; else the rows are computed, from
   // dense features.
   NeighbourhoodInference(const Model& model, const Dataset& data, const Normalisation& first_layer,
                          const ColumnScaling& scaling, std::optional<FeatureMatrix> aggregated);
@@ -28,7 +28,7 @@ class NeighbourhoodInference {
   // left to Inference.
   bool possible() const;
 
-  // Finds the rows that H_layer of these nodes needs. False where they take half of the work of all nodes, or more
+  // Finds the rows that H_layer of these nodes needs. False if they take half of the work of all nodes, or more
   // memory than that: better compute all.
   bool plan(std::span<const NodeId> nodes, uint32_t layer, uint64_t memory);
   // Row i is that of nodes[i].
@@ -61,7 +61,7 @@ class NeighbourhoodInference {
   NormalisedRows first_, others_;
   uint32_t layer_ = 0;
   std::vector<NodeId> nodes_;
-  std::vector<Rows> rows_;  // rows_[l]: of layer l; rows_[0]: of X, where N(A)·X is computed
+  std::vector<Rows> rows_;  // rows_[l]: of layer l; rows_[0]: of X, if N(A)·X is computed
   uint64_t planned_rows_ = 0;
 };
 

@@ -5,11 +5,13 @@
 #include <unordered_map>
 
 #include "common/error.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/progress.h"
 #include "partition/kept_product.h"
 #include "train/neighbourhood.h"
+#include "train/run_directory.h"
 
 namespace cgcn {
 namespace {
@@ -29,11 +31,11 @@ void require_same_features(const SavedModel& saved, const Dataset& data) {
     refuse(fmt::format("has no features, and the model was trained on {} of them", shape.input_columns),
            "import the graph with the same features");
   if (saved.scaling.columns.empty() && data.features.columns() != shape.input_columns)
-    refuse(fmt::format("has {} feature columns where the model was trained on {}", data.features.columns(),
+    refuse(fmt::format("has {} feature columns, but the model was trained on {}", data.features.columns(),
                        shape.input_columns));
   if (data.features.is_dense() == shape.sparse_input)
-    refuse(fmt::format("has {} features where the model was trained on {} ones",
-                       shape.sparse_input ? "dense" : "sparse", shape.sparse_input ? "sparse" : "dense"));
+    refuse(fmt::format("has {} features, but the model was trained on {} ones", shape.sparse_input ? "dense" : "sparse",
+                       shape.sparse_input ? "sparse" : "dense"));
 }
 
 // Means that filled missing values, where this graph and the model's own have others.
@@ -45,7 +47,7 @@ void warn_of_other_fills(const SavedModel& saved, const Dataset& data) {
         differing.push_back(column.name);
   if (!differing.empty())
     log::warn(
-        "{}: missing values of {} were filled with other numbers than where the model was trained; import it with "
+        "{}: missing values of {} were filled with other numbers than in the training graph; import it with "
         "--like {}",
         data.path.string(), list_some(differing), saved.trained_on.store);
 }
@@ -81,7 +83,7 @@ std::vector<uint32_t> match_columns(const SavedModel& saved, const Dataset& data
   for (const std::string& name : found)
     if (place.contains(name)) unused.push_back(name);
   if (unused.empty())
-    log::note("feature columns are in another order than where the model was trained: matched by name");
+    log::note("feature columns are in another order than in training: matched by name");
   else
     log::note("feature columns are matched by name; the model does not know {}", list_some(unused));
   return columns;
@@ -92,8 +94,8 @@ Store open_store(const SavedModel& saved, const fs::path& given) {
   if (!given.empty()) return Store(given);
   std::error_code problem;
   if (!fs::exists(saved.trained_on.store, problem))
-    throw Error("the graph store that the model was trained on is not there any more", saved.trained_on.store,
-                "name it behind the run, where it is now");
+    throw Error("the graph store that the model was trained on no longer exists", saved.trained_on.store,
+                "if it was moved, give its path after the run");
   return Store(saved.trained_on.store);
 }
 
@@ -102,7 +104,8 @@ Store open_store(const SavedModel& saved, const fs::path& given) {
 void require_memory_for(const fs::path& run, uint64_t budget) {
   uint64_t largest = 0;
   std::error_code problem;
-  for (const fs::path& file : {run, best_checkpoint(run), last_checkpoint(run)})
+  const RunFiles files(run);
+  for (const fs::path& file : {run, files.best(), files.last()})
     if (fs::is_regular_file(file, problem)) largest = std::max<uint64_t>(largest, fs::file_size(file, problem));
   if (memory_left(budget) + kMemoryMargin < 2 * largest)
     throw Error(fmt::format("is too little for a model of {}", format_bytes(largest)), "--memory",
@@ -116,8 +119,9 @@ SavedModel load_within(const fs::path& run, uint64_t budget) {
 
 }  // namespace
 
-Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory)
-    : memory_(memory.budget()),
+Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory, dist::Group& group)
+    : group_(group),
+      memory_(memory.budget(group.ranks_on_this_host())),
       saved_(load_within(run, memory_)),
       store_(open_store(saved_, store)),
       data_(store_.dataset()) {
@@ -125,7 +129,11 @@ Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOpt
 }
 
 Predictor::Predictor(const fs::path& run, Store store, const MemoryOptions& memory)
-    : memory_(memory.budget()), saved_(load_within(run, memory_)), store_(std::move(store)), data_(store_.dataset()) {
+    : group_(dist::no_group()),
+      memory_(memory.budget()),
+      saved_(load_within(run, memory_)),
+      store_(std::move(store)),
+      data_(store_.dataset()) {
   fit_model_to_data();
 }
 
@@ -146,8 +154,11 @@ std::string Predictor::class_name(uint32_t label) const {
 
 const PreparedFeatures& Predictor::features() {
   if (features_) return *features_;
-  require_memory();
-  features_ = prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
+  group_.together([&] { require_memory(); });
+  group_.in_turn([&] {
+    features_ =
+        prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
+  });
   return *features_;
 }
 
@@ -160,23 +171,51 @@ void Predictor::require_memory() const {
     refuse_memory_left(least, fmt::format("an inference on {} nodes", format_count(data_.num_nodes())));
 }
 
-Evaluation Predictor::evaluate(const EvaluationOptions& options) {
+void Predictor::require_same_on_all_ranks() const {
+  group_.require_same("the content of the graph store " + store_.path().string(), data_.content_hash,
+                      "copy it again to the hosts where it differs");
+  const std::span<const float> values = saved_.model->values();
+  group_.require_same("the model", hex64(checksum(values.data(), values.size_bytes())),
+                      "copy the run to the hosts where it differs");
+}
+
+void Predictor::require_comparable() const {
   const ModelShape& shape = saved_.shape;
   if (!data_.labels.present()) throw Error("has no labels to compare with", data_.path.string());
   if (data_.labels.num_classes() != shape.num_classes || data_.labels.multi_label() != shape.multi_label)
-    throw Error(fmt::format("has {} classes{} where the model was trained on {}{}", data_.labels.num_classes(),
-                            data_.labels.multi_label() ? ", any number a node," : "", shape.num_classes,
-                            shape.multi_label ? ", any number a node" : ""),
+    throw Error(fmt::format("has {} classes{}, but the model was trained on {}{}", data_.labels.num_classes(),
+                            data_.labels.multi_label() ? " (multi-label)" : "", shape.num_classes,
+                            shape.multi_label ? " (multi-label)" : ""),
                 data_.path.string());
   const std::vector<std::string>& trained = saved_.trained_on.class_names;
   if (!trained.empty() && !data_.class_names.empty() && trained != data_.class_names)
     throw Error("its classes have other names, or another order, than those the model was trained on",
                 data_.path.string(), "import it with --like " + saved_.trained_on.store);
-  if (options.kind == EvaluationKind::kBlocks)
-    return BlockEvaluator(store_, saved_.options, saved_.scaling, options.blocks, memory_).evaluate(*saved_.model);
+}
+
+Evaluation Predictor::evaluate(const EvaluationOptions& options) {
+  group_.together([&] { require_comparable(); });
+  Evaluation evaluation = score(options);
+  if (evaluation.test.scores().nodes + evaluation.validation.scores().nodes + evaluation.train.scores().nodes == 0)
+    throw dist::GroupError("no node has both a label and a place in the split: nothing to score", data_.path.string(),
+                           "import the graph with --split 0/0/100, or with its own split");
+  return evaluation;
+}
+
+Evaluation Predictor::score(const EvaluationOptions& options) {
+  if (options.kind == EvaluationKind::kBlocks) {
+    std::optional<BlockEvaluator> blocks;
+    group_.in_turn([&] { blocks.emplace(store_, saved_.options, saved_.scaling, options.blocks, memory_); });
+    return blocks->evaluate(*saved_.model);
+  }
+  const InferenceInput input = inference_input();
+  return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true);
+}
+
+InferenceInput Predictor::inference_input() {
   const PreparedFeatures& prepared = features();
-  return evaluate_exactly(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, data_, memory_for_inference(),
-                          true);
+  if (!share_) share_.emplace(group_, data_.graph);
+  return {data_.graph, prepared.x, prepared.aggregated, &*share_};
 }
 
 // What the store's mapped pages take now is given back first: they are read again, block by block.
@@ -186,14 +225,37 @@ uint64_t Predictor::memory_for_inference() const {
 }
 
 SlabMatrix Predictor::embeddings(uint32_t layer) {
-  const PreparedFeatures& prepared = features();
+  const InferenceInput input = inference_input();
   const uint64_t memory = memory_for_inference(), beside = memory_beside_inference(*saved_.model, data_);
-  return Inference(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, memory > beside ? memory - beside : 0,
-                   true)
-      .run(layer);
+  SlabMatrix rows = Inference(*saved_.model, input, memory > beside ? memory - beside : 0, true).run(layer);
+  return share_->is_alone() ? std::move(rows) : collect(rows);
+}
+
+// The ranks' rows on the first one, in a file where they are many.
+SlabMatrix Predictor::collect(const SlabMatrix& rows) const {
+  constexpr size_t kRowsAtOnce = 4096;
+  const size_t columns = rows.columns();
+  const bool fits = uint64_t{data_.num_nodes()} * columns * sizeof(float) < memory_left(memory_) / 2;
+  SlabMatrix all = group_.is_first() ? SlabMatrix(data_.num_nodes(), columns, fits ? 0 : columns) : SlabMatrix();
+  share_->collect(rows, kRowsAtOnce, [&](kernels::ConstMatrix part, NodeId first) {
+    const kernels::RowRange range{first, first + part.rows};
+    Buffer<float> scratch(all.spilled() ? part.rows * columns : 0);
+    const kernels::Matrix place = all.place_rows(range, scratch.data());
+    std::copy_n(part.data, part.rows * columns, place.data);
+    all.write_rows(range, scratch.data());
+  });
+  return all;
 }
 
 std::optional<SlabMatrix> Predictor::embeddings_of(std::span<const NodeId> nodes, uint32_t layer) {
+  std::optional<SlabMatrix> rows;
+  group_.on_first([&] { rows = neighbourhood_of(nodes, layer); });
+  if (!group_.is_first()) rows.emplace();
+  if (!group_.broadcast_value(rows.has_value())) rows.reset();
+  return rows;
+}
+
+std::optional<SlabMatrix> Predictor::neighbourhood_of(std::span<const NodeId> nodes, uint32_t layer) const {
   const Normalisation first = saved_.options.first_normalisation();
   std::optional<FeatureMatrix> aggregated;
   if (saved_.scaling.empty() && saved_.scaling.columns.empty() && !saved_.scaling.rows)

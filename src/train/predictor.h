@@ -13,21 +13,28 @@ namespace cgcn {
 class Predictor {
  public:
   // run: a run directory, or a checkpoint file in it. store empty: the one that the model was trained on.
-  // Error where the graph's features or classes are not those that the model knows.
-  explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {});
+  // Error if the graph's features or classes are not those that the model knows.
+  // group: its ranks have a predictor each, and call the same functions; it outlives them.
+  explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {},
+                     dist::Group& group = dist::no_group());
 
   Predictor(const fs::path& run, Store store, const MemoryOptions& memory);
 
   const Dataset& data() const { return data_; }
   const SavedModel& saved() const { return saved_; }
   uint32_t num_layers() const { return saved_.model->num_layers(); }
-  // What the model calls its classes; numbers where it has no names.
+  // What the model calls its classes; numbers if it has no names.
   std::string class_name(uint32_t label) const;
 
+  // In a group: Error where the ranks have different graphs or models.
+  void require_same_on_all_ranks() const;
+
+  // Error where no node has both a label and a role.
   Evaluation evaluate(const EvaluationOptions& options);
-  // H_layer of all nodes, in the order of the store; the last layer's are the logits.
+  // H_layer of all nodes, in the order of the store; the last layer's are the logits. In a group the first rank has
+  // them, the others get a matrix of no rows; so below.
   SlabMatrix embeddings(uint32_t layer);
-  // Row i is that of nodes[i], bit for bit as of all nodes. Nothing where it is cheaper to compute all of them.
+  // Row i is that of nodes[i], bit for bit as of all nodes. Nothing if it is cheaper to compute all of them.
   std::optional<SlabMatrix> embeddings_of(std::span<const NodeId> nodes, uint32_t layer);
 
  private:
@@ -36,15 +43,22 @@ class Predictor {
   void require_memory() const;
 
   void fit_model_to_data();  // Error where they do not fit
+  Evaluation score(const EvaluationOptions& options);
+  void require_comparable() const;
+  InferenceInput inference_input();
+  SlabMatrix collect(const SlabMatrix& rows) const;
+  std::optional<SlabMatrix> neighbourhood_of(std::span<const NodeId> nodes, uint32_t layer) const;
 
+  dist::Group& group_;
   uint64_t memory_;  // for the whole process
   SavedModel saved_;
   Store store_;
   Dataset data_;
   std::optional<PreparedFeatures> features_;
+  std::optional<GraphShare> share_;
 };
 
-// In place, from logits: softmax, or the sigmoid of each where a node may have many classes.
+// In place, from logits: softmax, or the sigmoid of each if a node may have many classes.
 void to_probabilities(std::span<float> logits, bool multi_label);
 
 }  // namespace cgcn

@@ -33,7 +33,7 @@ std::vector<std::pair<std::string, std::string>> small_citations() {
 const std::vector<Recipe>& all_recipes() {
   static const std::vector<Recipe> recipes = {
       {"ppi",
-       "PPI as in the paper's comparison: 3 layers of 512, 50 clusters, one a batch",
+       "PPI as in the paper's comparison: 3 layers of 512, 50 clusters, one per batch",
        {{"layers", "3"},
         {"hidden", "512"},
         {"parts", "50"},
@@ -55,7 +55,7 @@ const std::vector<Recipe>& all_recipes() {
         {"epochs", "400"},
         {"standardise", "true"}}},
       {"reddit",
-       "Reddit as in the released run at the paper's width: 4 layers of 128, 1,500 clusters, 20 a batch",
+       "Reddit as in the released run at the paper's width: 4 layers of 128, 1,500 clusters, 20 per batch",
        {{"layers", "4"},
         {"hidden", "128"},
         {"parts", "1500"},
@@ -67,7 +67,7 @@ const std::vector<Recipe>& all_recipes() {
         {"epochs", "130"},
         {"standardise", "true"}}},
       {"amazon",
-       "Amazon as in the paper, which has no features: 3 layers of 128, 200 clusters, one a batch",
+       "Amazon as in the paper, which has no features: 3 layers of 128, 200 clusters, one per batch",
        {{"layers", "3"},
         {"hidden", "128"},
         {"parts", "200"},
@@ -76,7 +76,7 @@ const std::vector<Recipe>& all_recipes() {
         {"dropout", "0.2"},
         {"epochs", "200"}}},
       {"amazon2m",
-       "Amazon2M as in the paper: 3 layers of 400, 15,000 clusters, 10 a batch",
+       "Amazon2M as in the paper: 3 layers of 400, 15,000 clusters, 10 per batch",
        {{"layers", "3"},
         {"hidden", "400"},
         {"parts", "15000"},
@@ -84,7 +84,7 @@ const std::vector<Recipe>& all_recipes() {
         {"lr", "0.01"},
         {"dropout", "0.2"},
         {"epochs", "200"}}},
-      {"cora", "Cora, Citeseer, Pubmed: one of ten clusters a batch as in the paper, Kipf and Welling's model",
+      {"cora", "Cora, Citeseer, Pubmed: 10 clusters, one per batch as in the paper, Kipf and Welling's model",
        small_citations()},
       {"citeseer", "as cora", small_citations()},
       {"pubmed", "as cora", small_citations()},
@@ -109,7 +109,7 @@ const std::vector<Recipe>& all_recipes() {
         {"epochs", "200"},
         {"keep", "last"}}},
       {"small",
-       "a small graph with many labels, such as Amazon Photo: 2 layers of 128 on all nodes, 10 clusters, 2 a batch",
+       "a small graph with many labels, such as Amazon Photo: 2 layers of 128 on all nodes, 10 clusters, 2 per batch",
        {{"parts", "10"},
         {"per-batch", "2"},
         {"transductive", "true"},
@@ -128,7 +128,7 @@ const Recipe& find_recipe(const std::string& name) {
     if (recipe.name == name) return recipe;
     names.push_back(recipe.name);
   }
-  throw Error(fmt::format("there is no recipe '{}'{}", name, did_you_mean(name, names)), "--recipe",
+  throw Error(fmt::format("unknown recipe '{}'{}", name, did_you_mean(name, names)), "--recipe",
               fmt::format("one of {}", fmt::join(names, ", ")));
 }
 

@@ -16,7 +16,7 @@ struct Recipe {
 };
 
 const std::vector<Recipe>& all_recipes();
-// Error naming the known ones, and the nearest, where there is none of this name.
+// Error naming the known ones, and the nearest, if there is none of this name.
 const Recipe& find_recipe(const std::string& name);
 void apply_recipe(const Recipe& recipe, OptionList& options);
 

@@ -50,8 +50,18 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
     return describe_tally(tally, [&](uint32_t c) { return data.class_name(c); });
   };
   nlohmann::json stages = nlohmann::json::array();
-  for (const auto& [stage, seconds] : summary.stages.stages())
-    stages.push_back({{"stage", stage}, {"seconds", seconds}});
+  for (const auto& [stage, seconds] : summary.stages.list()) stages.push_back({{"stage", stage}, {"seconds", seconds}});
+  nlohmann::json ranks = nlohmann::json::array();
+  for (size_t r = 0; r < summary.ranks.size(); ++r) {
+    const RankFigures& rank = summary.ranks[r];
+    ranks.push_back({{"rank", r},
+                     {"host", summary.hosts[r]},
+                     {"compute_seconds", rank.compute},
+                     {"waiting_seconds", rank.waiting},
+                     {"communication_seconds", rank.moving},
+                     {"bytes_sent", rank.bytes_sent},
+                     {"peak_memory_bytes", rank.peak_memory}});
+  }
   const uint32_t epochs = std::max(1u, summary.epochs);
   return {{"run", summary.run.string()},
           {"train", part(evaluation.train)},
@@ -60,8 +70,11 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
           {"epochs", summary.epochs},
           {"kept_epoch", summary.kept_epoch},
           {"stopped_early", summary.stopped_early},
+          {"multi_label", data.labels.multi_label()},
           {"parts", summary.clusters},
           {"per_batch", summary.per_batch},
+          {"batches_per_step", summary.batches_per_step},
+          {"ranks", ranks},
           {"weights", summary.weights},
           {"seconds_per_epoch", summary.train_seconds / epochs},
           {"train_seconds", summary.train_seconds},

@@ -4,11 +4,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "train/trainer.h"
+#include "train/training.h"
 
 namespace cgcn {
 
-// Scores, counts per class, and the confusion matrix where there is one.
+// Scores, counts per class, and the confusion matrix if there is one.
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name);
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data);
 

@@ -49,8 +49,8 @@ fs::path make_numbered(const std::string& name) {
 
 // What a process leaves that was killed, or could not write, before its folder was a run.
 bool is_left_over(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name == "lock" || name == "environment.json" || is_temporary_name(name);
+  const RunFiles files(path.parent_path());
+  return path == files.lock() || path == files.environment() || is_temporary_name(path.filename().string());
 }
 
 bool holds_only_left_overs(const fs::path& folder) {
@@ -74,8 +74,18 @@ bool is_epoch_record(const nlohmann::json& record) {
 
 }  // namespace
 
+std::vector<fs::path> RunFiles::optimisers() const {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored))
+    if (const std::string name = entry.path().filename().string();
+        name.starts_with("optimiser-") && name.ends_with(".safetensors"))
+      found.push_back(entry.path());
+  return found;
+}
+
 int RunDirectory::take_lock(const fs::path& path) {
-  const fs::path file = path / "lock";
+  const fs::path file = RunFiles(path).lock();
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock < 0) throw Error(fmt::format("cannot write: {}", std::strerror(errno)), file.string());
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
@@ -97,7 +107,7 @@ int RunDirectory::take_lock(const fs::path& path) {
 }
 
 bool RunDirectory::is_held(const fs::path& path) {
-  const int lock = ::open((path / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  const int lock = ::open(RunFiles(path).lock().c_str(), O_RDONLY | O_CLOEXEC);
   if (lock < 0) return false;
   const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(lock);
@@ -113,15 +123,15 @@ RunDirectory RunDirectory::create(const fs::path& path, const std::string& name)
                   is_run(path) ? "another --run, or --resume to continue it" : "another --run: it is not a run folder");
     make_directories(path);
   }
-  return {made, take_lock(made)};
+  return {made, take_lock(made), /*is_new=*/true};
 }
 
 // Others have a config.toml, too: the rest that a run has from its start tells.
 bool RunDirectory::is_run(const fs::path& path) {
   std::error_code problem;
-  return fs::is_regular_file(path / "config.toml", problem) &&
-         (fs::is_regular_file(path / "environment.json", problem) ||
-          fs::is_regular_file(path / "last.safetensors", problem));
+  const RunFiles files(path);
+  return fs::is_regular_file(files.config(), problem) &&
+         (fs::is_regular_file(files.environment(), problem) || fs::is_regular_file(files.last(), problem));
 }
 
 void RunDirectory::require(const fs::path& path) {
@@ -137,41 +147,43 @@ void RunDirectory::require(const fs::path& path) {
 
 RunDirectory RunDirectory::reopen(const fs::path& path) {
   require(path);
-  RunDirectory run(path, take_lock(path));
+  RunDirectory run(path, take_lock(path), /*is_new=*/false);
   remove_stale_temporaries(path);
   return run;
 }
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : files_(std::move(other.files_)), lock_(std::exchange(other.lock_, -1)), is_new_(other.is_new_) {}
 
 RunDirectory::~RunDirectory() {
   if (lock_ < 0) return;
   std::error_code ignored;
-  if (!fs::exists(config_file(), ignored) && holds_only_left_overs(path_)) {
-    for (const auto& entry : fs::directory_iterator(path_, ignored)) fs::remove(entry.path(), ignored);
-    fs::remove(path_, ignored);
+  if (!fs::exists(files_.config(), ignored) && holds_only_left_overs(path())) {
+    for (const auto& entry : fs::directory_iterator(path(), ignored)) fs::remove(entry.path(), ignored);
+    fs::remove(path(), ignored);
   }
   ::close(lock_);
 }
 
 void RunDirectory::discard() const {
   std::error_code ignored;
-  std::vector<fs::path> made = {config_file(), environment_file(), metrics_file(), result_file(), clusters_file()};
-  for (const auto& entry : fs::directory_iterator(path_, ignored))
-    if (entry.path().extension() == ".safetensors") made.push_back(entry.path());
+  std::vector<fs::path> made = files_.optimisers();
+  for (const fs::path& file :
+       {files_.config(), files_.environment(), files_.metrics(), files_.result(), files_.clusters(),
+        files_.embeddings(), files_.last(), files_.best(), files_.regular_best()})
+    made.push_back(file);
   for (const fs::path& file : made) fs::remove(file, ignored);
 }
 
 void RunDirectory::append_metrics(const nlohmann::json& record) {
-  append_to_file(metrics_file(), record.dump() + "\n");
+  append_to_file(files_.metrics(), record.dump() + "\n");
 }
 
 void RunDirectory::drop_metrics_from(uint64_t epoch) {
   std::string kept;
-  for (const nlohmann::json& record : read_metrics(metrics_file()))
+  for (const nlohmann::json& record : read_metrics(files_.metrics()))
     if (record.value("epoch", uint64_t{0}) < epoch) kept += record.dump() + "\n";
-  write_file_atomically(metrics_file(), kept);
+  write_file_atomically(files_.metrics(), kept);
 }
 
 std::vector<nlohmann::json> read_metrics(const fs::path& path) {
@@ -182,7 +194,7 @@ std::vector<nlohmann::json> read_metrics(const fs::path& path) {
   for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
     nlohmann::json record = parse_json(std::string_view(text).substr(at, end - at));
     if (!is_epoch_record(record))
-      throw Error("is not the record of an epoch", fmt::format("{}:{}", path.string(), records.size() + 1),
+      throw Error("is not an epoch's record", fmt::format("{}:{}", path.string(), records.size() + 1),
                   "the file was changed or damaged: restore it from a copy, or delete that line");
     records.push_back(std::move(record));
   }
@@ -191,8 +203,9 @@ std::vector<nlohmann::json> read_metrics(const fs::path& path) {
 
 std::string recorded_store(const fs::path& run) {
   std::error_code problem;
-  if (!fs::is_regular_file(run / "environment.json", problem)) return {};
-  const auto record = parse_json(read_text_file(run / "environment.json"));
+  const fs::path file = RunFiles(run).environment();
+  if (!fs::is_regular_file(file, problem)) return {};
+  const auto record = parse_json(read_text_file(file));
   const auto found = nlohmann::json::json_pointer("/store/store");
   return record.is_object() && record.contains(found) && record.at(found).is_string()
              ? record.at(found).get<std::string>()

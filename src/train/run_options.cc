@@ -41,6 +41,12 @@ void check_depth(const std::string& text, const fs::path& file) {
 
 }  // namespace
 
+DataTraits traits_of(const Dataset& data) {
+  return {.sparse = !data.features.is_dense(),
+          .identity = data.features.kind() == FeatureMatrix::Kind::kIdentity,
+          .has_validation = data.split_sizes()[1] > 0};
+}
+
 void RunOptions::list_options(OptionList& list) {
   partition.list_options(list);
   method.list_options(list);
@@ -48,77 +54,63 @@ void RunOptions::list_options(OptionList& list) {
   train.list_options(list);
   optimiser.list_options(list);
   memory.list_options(list);
+  relate(list);
 }
 
-std::string RunOptions::why_unused(const Option& option, const DataTraits& data) const {
-  const std::string& name = option.name();
-  const auto is = [&](std::initializer_list<const char*> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+void RunOptions::relate(OptionList& list) {
+  const auto need = [&list](std::initializer_list<const char*> names, const std::function<bool()>& used,
+                            const char* why_not) {
+    for (const char* name : names) list.find(name)->needs(used, why_not);
   };
-  const auto only_if = [](bool used, const char* why) { return used ? std::string() : std::string(why); };
-  const auto only_for = [&](std::initializer_list<Method> methods) {
-    return only_if(std::find(methods.begin(), methods.end(), method.method) != methods.end(),
-                   "another --method takes it");
+  const auto has_clusters = [this] { return method.uses_clusters(); };
+  for (Option& option : list.all())
+    if (option.group() == "Partition" && option.name() != "transductive")
+      option.needs(has_clusters, "this --method has no clusters");
+  need({"per-batch", "draw"}, has_clusters, "this --method has no clusters");
+  need(
+      {"batches-per-step"}, [this] { return method.method != Method::kFullBatch; }, "an epoch has one batch");
+
+  // By the links of a batch.
+  const auto aggregates = [this] { return model.layers > 1 || batch_aggregates_input(); };
+  need({"fanout", "layer-nodes", "importance", "control-variate", "normalisation", "dropout-place"}, aggregates,
+       "a single layer uses A·X and no edges of the batch");
+  need(
+      {"dropout-place"}, [this] { return model.dropout > 0; }, "--dropout 0");
+  need(
+      {"input-normalisation"}, [this] { return method.first_layer == FirstLayer::kExact; }, "--first-layer batch");
+  need(
+      {"input-normalisation"}, [this] { return !model.input_projection; }, "--input-projection");
+  need(
+      {"first-layer"}, [this] { return !model.input_projection; },
+      "--input-projection aggregates by the batch's edges");
+  const auto takes_lambda = [this, aggregates] {
+    return (aggregates() && model.normalisation == NormalisationKind::kSelfDiagonal) ||
+           (!batch_aggregates_input() && model.input_normalisation == NormalisationKind::kSelfDiagonal);
   };
-  const bool aggregates = model.layers > 1 || batch_aggregates_input();  // by the links of a batch
-  const auto no_links = [&] { return only_if(aggregates, "one layer takes A·X and no links of a batch"); };
+  need({"lambda"}, takes_lambda, "only self+diagonal takes it");
 
-  if ((option.group() == "Partition" && name != "transductive") || is({"per-batch", "draw"})) {
-    if (!method.uses_clusters()) return "this --method has no clusters";
-    return only_if(partition.uses(name), "another partitioner takes it");
-  }
-  if (name == "batch-nodes") return only_for({Method::kSgd, Method::kGraphSage, Method::kFastGcn, Method::kVrGcn});
-  if (is({"fanout", "layer-nodes", "importance", "control-variate"})) {
-    const std::string why = name == "fanout"            ? only_for({Method::kGraphSage, Method::kVrGcn})
-                            : name == "control-variate" ? only_for({Method::kVrGcn})
-                                                        : only_for({Method::kFastGcn});
-    if (!why.empty() || !aggregates) return why.empty() ? no_links() : why;
-    return only_if(name != "importance" || method.layer_nodes > 0, "--layer-nodes 0 draws none");
-  }
-  if (name == "normalisation") return no_links();
-  if (name == "input-normalisation")
-    return only_if(!batch_aggregates_input(), model.input_projection ? "--input-projection" : "--first-layer batch");
-  if (name == "first-layer")
-    return only_if(!model.input_projection, "--input-projection aggregates by the batch's edges");
-  if (name == "lambda")
-    return only_if((aggregates && model.normalisation == NormalisationKind::kSelfDiagonal) ||
-                       (!batch_aggregates_input() && model.input_normalisation == NormalisationKind::kSelfDiagonal),
-                   "only self+diagonal takes it");
-  const uint32_t hidden_layers = model.layers - (model.input_projection ? 0 : 1);
-  if (name == "hidden") return only_if(hidden_layers > 0 || model.head == HeadKind::kDense, "one layer is not hidden");
-  if (name == "layer-norm") return only_if(hidden_layers > 0, "one layer is not hidden");
-  if (name == "residual") return only_if(hidden_layers > 1, "it joins layers 2 … L-1, and there are none");
-  if (name == "norm-place")
-    return only_if(model.residual && hidden_layers > 1, "without --residual both places are the same function");
-  if (name == "dropout-place") {
-    if (model.dropout == 0) return "--dropout 0";
-    return no_links();
-  }
-  if (name == "decay-scope") {
-    if (optimiser.weight_decay == 0) return "--weight-decay 0";
-    return only_if(hidden_layers > 0 || model.head == HeadKind::kDense, "there is no other layer");
-  }
-  if (name == "optimiser") return only_if(optimiser.weight_decay > 0, "without --weight-decay AdamW is Adam");
-  if (name == "dense-adam") return only_if(data.sparse, "the features are dense");
-  if (name == "normalise-rows") return only_if(!data.identity, "the graph has no features");
-  const bool steps = train.schedule == LearningRateSchedule::kStep;
-  if (is({"step-epochs", "step-factor"}) && !steps) return "only --schedule step takes it";
-  if (is({"schedule", "step-epochs", "step-factor"}) && steps && train.step_epochs >= train.epochs)
-    return fmt::format("the first step would come after epoch {}", train.step_epochs);
-  if (name == "schedule" && train.schedule == LearningRateSchedule::kCosine)
-    return only_if(train.epochs > 1, "one epoch has the full rate");
-  if (is({"patience", "keep", "eval-every", "evaluation", "evaluation-blocks"}) && !data.has_validation)
-    return "there are no validation nodes";
-  if (name == "evaluation-blocks")
-    return only_if(train.evaluation.kind == EvaluationKind::kBlocks, "--evaluation exact");
-  return {};
-}
-
-bool RunOptions::may_change(const Option& option) const {
-  const std::string& name = option.name();
-  if (name == "epochs") return train.schedule != LearningRateSchedule::kCosine;  // whose rates depend on it
-  return option.group() == "Evaluation" || option.group() == "Memory" || name == "patience" || name == "keep" ||
-         name == "checkpoint-seconds" || name == "from";
+  const auto hidden_layers = [this] { return model.layers - (model.input_projection ? 0 : 1); };
+  const auto is_deep = [this, hidden_layers] { return hidden_layers() > 0 || model.head == HeadKind::kDense; };
+  need({"hidden"}, is_deep, "one layer is not hidden");
+  need(
+      {"layer-norm"}, [hidden_layers] { return hidden_layers() > 0; }, "one layer is not hidden");
+  need(
+      {"residual"}, [hidden_layers] { return hidden_layers() > 1; }, "it joins layers 2 … L-1, and there are none");
+  need(
+      {"norm-place"}, [this, hidden_layers] { return model.residual && hidden_layers() > 1; },
+      "without --residual both places are the same function");
+  need({"decay-scope"}, is_deep, "there is no other layer");
+  need(
+      {"decay-scope"}, [this] { return optimiser.weight_decay > 0; }, "--weight-decay 0");
+  need(
+      {"optimiser"}, [this] { return optimiser.weight_decay > 0; }, "without --weight-decay AdamW is Adam");
+  need(
+      {"dense-adam"}, [this] { return data.sparse; }, "the features are dense");
+  need(
+      {"normalise-rows"}, [this] { return !data.identity; }, "the graph has no features");
+  need(
+      {"patience", "keep", "eval-every", "evaluation", "evaluation-blocks"}, [this] { return data.has_validation; },
+      "there are no validation nodes");
 }
 
 void read_toml(const fs::path& file, OptionList& options) {

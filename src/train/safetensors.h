@@ -66,17 +66,17 @@ class SafetensorsWriter {
 
 class SafetensorsFile {
  public:
-  // Throws Error that names the file where it is not exactly what the form asks.
+  // Throws Error that names the file if it is not exactly what the form asks.
   explicit SafetensorsFile(const fs::path& path);
 
   const fs::path& path() const { return file_->path(); }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  const std::string& metadata(const std::string& key) const;  // Error where it is not there
+  const std::string& metadata(const std::string& key) const;  // Error if it is not there
   bool has_checksums() const { return metadata_.contains(kChecksumsKey); }
   bool contains(const std::string& name) const { return entries_.contains(name); }
   std::vector<std::string> names() const;
   const std::vector<uint64_t>& shape(const std::string& name) const { return entry(name).shape; }
-  // The array where it lies in the mapped file. Error where it is not there or of another type.
+  // The array where it lies in the mapped file. Error if it is not there or of another type.
   template <class T>
   std::span<const T> values(const std::string& name) const {
     const std::span<const std::byte> bytes = typed_bytes(name, TensorTypeOf<T>::name);
@@ -87,8 +87,7 @@ class SafetensorsFile {
   void copy(const std::string& name, std::span<T> out) const {
     const std::span<const T> from = values<T>(name);
     if (from.size() != out.size())
-      throw Error(fmt::format("'{}' has {} values where {} are expected", name, from.size(), out.size()),
-                  path().string());
+      throw Error(fmt::format("'{}' has {} values, expected {}", name, from.size(), out.size()), path().string());
     std::copy(from.begin(), from.end(), out.begin());
   }
 

@@ -62,7 +62,7 @@ FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling) 
   const size_t nodes = data.num_nodes(), width = data.features.columns();
   const size_t columns = scaling.columns.empty() ? width : scaling.columns.size();
   if (!scaling.empty() && columns != scaling.mean.size())
-    throw Error(fmt::format("has {} feature columns where the model was trained on {}", columns, scaling.mean.size()),
+    throw Error(fmt::format("has {} feature columns, but the model was trained on {}", columns, scaling.mean.size()),
                 data.path.string());
   Buffer<float> x(nodes * columns);
   parallel_blocks(nodes, kStandardisedRows, [&](size_t begin, size_t end) {

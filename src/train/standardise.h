@@ -28,7 +28,7 @@ struct ColumnScaling {
   }
 };
 
-// Of the rows whose role is training. A constant column gets scale 1. Error where the features are not dense.
+// Of the rows whose role is training. A constant column gets scale 1. Error if the features are not dense.
 ColumnScaling measure_columns(const Dataset& data);
 
 // X and N(A)·X as a model takes them.

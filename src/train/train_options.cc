@@ -17,48 +17,68 @@ constexpr uint64_t kSmallGraph = 10'000;  // nodes
 
 void TrainOptions::list_options(OptionList& list) {
   list.begin_group("Training");
-  list.add("per-batch", &per_batch, "clusters q in a batch; 0: a thirtieth of them, from 1 to 10")
+  const auto steps = [this] { return schedule == LearningRateSchedule::kStep; };
+  const auto comes_to_a_step = [this, steps] { return !steps() || step_epochs < epochs; };
+  constexpr const char* kNoSteps = "only --schedule step takes it";
+  constexpr const char* kTooLate = "the first step would come after the last epoch";
+  list.add("per-batch", &per_batch, "clusters per batch (q); 0: one thirtieth of them, 1 to 10")
       .range(0, 4e9)
-      .value("Q")
-      .common();
+      .value("Q");
   list.add_choice("draw", &draw,
                   {{"permutation", ClusterDraw::kPermutation}, {"independent", ClusterDraw::kIndependent}},
-                  "each epoch takes every cluster once, or every batch draws its own");
-  list.add("epochs", &epochs, "passes over all clusters, or over all training nodes").range(1, 1e9).common();
+                  "permutation: each epoch uses every cluster once; independent: each batch draws its own");
+  list.add("batches-per-step", &batches_per_step,
+           "batches S whose labelled nodes make the loss of a step; default under mpirun: the number of processes. "
+           "The result depends on S, not on the number of processes")
+      .range(1, 4e9)
+      .value("S");
+  list.add("epochs", &epochs, "passes over the training nodes")
+      .range(1, 1e9)
+      .common()
+      .resumable([this] { return schedule != LearningRateSchedule::kCosine; }, "the cosine schedule depends on it");
   list.add("lr", &learning_rate, "learning rate").range(0, 1e3).common();
-  list.add_choice(
-      "schedule", &schedule,
-      {{"constant", LearningRateSchedule::kConstant},
-       {"cosine", LearningRateSchedule::kCosine},
-       {"step", LearningRateSchedule::kStep}},
-      "learning-rate schedule: cosine falls from lr towards 0, which it would reach one epoch after the last; "
-      "step multiplies the rate by a factor now and then");
-  list.add("step-epochs", &step_epochs, "schedule step: epochs between two steps").range(1, 1e9);
-  list.add("step-factor", &step_factor, "schedule step: what a step multiplies the rate by").range(0, 1);
-  list.add("clip", &clip, "scale a gradient of a larger norm down to this; 0: never").range(0, 1e30);
-  list.add("patience", &patience, "stop after so many validations without a better score; 0: never")
-      .range(0, 1e9)
-      .common();
+  list.add_choice("schedule", &schedule,
+                  {{"constant", LearningRateSchedule::kConstant},
+                   {"cosine", LearningRateSchedule::kCosine},
+                   {"step", LearningRateSchedule::kStep}},
+                  "learning-rate schedule; cosine ends near 0 after the last epoch")
+      .needs([this] { return schedule != LearningRateSchedule::kCosine || epochs > 1; }, "one epoch has the full rate")
+      .needs(comes_to_a_step, kTooLate);
+  list.add("step-epochs", &step_epochs, "with --schedule step: epochs between two steps")
+      .range(1, 1e9)
+      .needs(comes_to_a_step, kTooLate)
+      .needs(steps, kNoSteps);
+  list.add("step-factor", &step_factor, "with --schedule step: factor per step")
+      .range(0, 1)
+      .needs(comes_to_a_step, kTooLate)
+      .needs(steps, kNoSteps);
+  list.add("clip", &clip, "clip the gradient norm; 0: never").range(0, 1e30);
+  list.add("patience", &patience, "stop after N validations without improvement; 0: never").range(0, 1e9).resumable();
   list.add_choice("keep", &keep, {{"best", KeptModel::kBest}, {"last", KeptModel::kLast}},
-                  "the model that is tested: best on validation, or that of the last epoch");
-  list.add("seed", &seed, "of weights, dropout and batches (--partition-seed: of the partition)")
-      .range(0, 9e18)
-      .common();
-  list.add("standardise", &standardise, "shift and scale each feature column to mean 0, deviation 1 on training nodes")
-      .common();
+                  "model to test: best on validation, or last epoch")
+      .resumable();
+  list.add("seed", &seed, "random seed of weights, dropout and batches").range(0, 9e18).common();
+  list.add("standardise", &standardise, "scale each feature column to mean 0 and deviation 1 over the training nodes");
   list.add("normalise-rows", &normalise_rows, "divide each feature row by its sum");
-  list.add("checkpoint-seconds", &checkpoint_seconds, "save the run so often; 0: after every epoch").range(0, 1e9);
+  list.add("checkpoint-seconds", &checkpoint_seconds, "seconds between checkpoints; 0: one per epoch")
+      .range(0, 1e9)
+      .resumable();
 
   evaluation.list_options(list);
-  list.add("eval-every", &eval_every, "epochs between validations; 0: every epoch, or every few for a large graph")
-      .range(0, 1e9);
+  list.add("eval-every", &eval_every, "epochs between validations; 0: every epoch, fewer on large graphs")
+      .range(0, 1e9)
+      .resumable();
 }
 
 void EvaluationOptions::list_options(OptionList& list) {
   list.begin_group("Evaluation");
   list.add_choice("evaluation", &kind, {{"exact", EvaluationKind::kExact}, {"blocks", EvaluationKind::kBlocks}},
-                  "on the whole graph, or cheaper on METIS blocks without the links between them");
-  list.add("evaluation-blocks", &blocks, "with --evaluation blocks: how many").range(1, 1e6);
+                  "exact: on the whole graph; blocks: cheaper, on METIS blocks without the edges between them")
+      .resumable();
+  list.add("evaluation-blocks", &blocks, "with --evaluation blocks: number of blocks")
+      .range(1, 1e6)
+      .resumable()
+      .needs([this] { return kind == EvaluationKind::kBlocks; }, "--evaluation exact");
 }
 
 uint32_t TrainOptions::clusters_per_batch(uint32_t num_clusters) const {

@@ -24,6 +24,7 @@ struct EvaluationOptions {
 struct TrainOptions {
   uint32_t per_batch = 0;  // q; 0: see clusters_per_batch()
   ClusterDraw draw = ClusterDraw::kPermutation;
+  uint32_t batches_per_step = 1;  // S: the gradient of a step is that of the mean loss over their labelled nodes
   uint32_t epochs = 200;
   double learning_rate = 0.01;
   LearningRateSchedule schedule = LearningRateSchedule::kConstant;
@@ -42,11 +43,11 @@ struct TrainOptions {
 
   void list_options(OptionList& list);
 
-  // per_batch, or where that is 0: a thirtieth of the clusters, from 1 to 10.
+  // per_batch, or if that is 0: a thirtieth of the clusters, from 1 to 10.
   uint32_t clusters_per_batch(uint32_t num_clusters) const;
   // The rate of an epoch, counted from 0.
   double learning_rate_at(uint32_t epoch) const;
-  // eval_every, or where that is 0: every epoch of a small graph, else as often as makes validation about a fifth of
+  // eval_every, or if that is 0: every epoch of a small graph, else as often as makes validation about a fifth of
   // the work (a forward pass on every node, against three passes' worth on every training row). Does not depend on the
   // number of epochs, which may be raised; the last epoch is validated in any case.
   uint32_t evaluation_interval(uint64_t nodes, uint64_t training_rows) const;

@@ -138,6 +138,33 @@ class FailingSource final : public BatchSource {
   }
 };
 
+class CountingSource final : public BatchSource {
+ public:
+  uint32_t batches_per_epoch() const override { return 8; }
+  BatchLimits limits() const override { return {}; }
+  std::unique_ptr<BatchStorage> make_storage() const override { return std::make_unique<BatchStorage>(); }
+  void prepare(uint32_t epoch, uint32_t index, BatchStorage& storage) const override {
+    storage.batch.epoch = epoch;
+    storage.batch.index = index;
+  }
+};
+
+TEST(BatchQueue, GivesAShareOfTheBatches) {
+  const CountingSource batches;
+  const uint32_t per_epoch = batches.batches_per_epoch();
+  // Every third, from the second on; of the first epoch only those behind the start.
+  BatchQueue queue(batches, 1, 4, 2, 2, [](uint32_t index) { return index + (4 - index % 3) % 3; });
+  for (uint32_t epoch = 1; epoch < 4; ++epoch)
+    for (uint32_t index = epoch == 1 ? 4 : 1; index < per_epoch; index += 3) {
+      const Batch& batch = queue.next();
+      EXPECT_EQ(batch.epoch, epoch);
+      EXPECT_EQ(batch.index, index);
+    }
+  EXPECT_ANY_THROW(queue.next());
+  BatchQueue nothing(batches, 0, 2, 0, 2, [](uint32_t) { return 8u; });
+  EXPECT_ANY_THROW(nothing.next());
+}
+
 TEST(BatchQueue, PassesOnWhatPreparingThrewAndStopsCleanly) {
   const FailingSource source;
   BatchQueue queue(source, 0, 1);

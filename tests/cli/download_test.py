@@ -107,9 +107,9 @@ class Download(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
-    def expect_failure(self, name, message, *options):
+    def expect_failure(self, name, message, *options, code=1):
         result = self.run_download(name, *options)
-        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         self.assertIn(message, result.stderr)
         self.assertFalse(os.path.exists(self.store))
         return result
@@ -159,7 +159,7 @@ class Download(unittest.TestCase):
         body = zipped(ppi_members())
         self.server.files["ppi.zip"] = body
         self.server.cuts = [100, 100, 100, 100]
-        self.expect_failure("ppi", "the same command again goes on where it stopped")
+        self.expect_failure("ppi", "the same command resumes the download")
         self.assertEqual(os.path.getsize(self.store + ".download/ppi.zip.part"), 400)
         self.expect_success("ppi")
         self.assertEqual(self.server.requests[-1], ("ppi.zip", "bytes=400-"))
@@ -185,7 +185,7 @@ class Download(unittest.TestCase):
         self.expect_failure("ppi", "ppi.zip: cannot be fetched")
 
     def test_unknown_name(self):
-        self.expect_failure("cara", "no data set is known as 'cara'")
+        self.expect_failure("cara", "DATASET: unknown data set 'cara'", code=2)
 
     def test_existing_store_is_kept_and_nothing_fetched(self):
         os.makedirs(self.store)

@@ -137,7 +137,7 @@ TEST_F(EndToEnd, MisspeltWordsAreNamedWithWhatWasMeant) {
     return outcome.errors;
   };
   EXPECT_EQ(misused({"train", "g", "--epohcs", "3"}),
-            "error: unknown option --epohcs (did you mean --epochs?)\n  try: clustergcn train --help\n");
+            "error: unknown option --epohcs (did you mean --epochs?)\nhint: clustergcn train --help\n");
   EXPECT_THAT(misused({"train", "g", "--epohcs=3"}), HasSubstr("unknown option --epohcs (did you mean --epochs?)"));
   EXPECT_THAT(misused({"train", "g", "--no-layernorm"}), HasSubstr("(did you mean --no-layer-norm?)"));
   EXPECT_THAT(misused({"train", "g", "-e", "3"}), HasSubstr("unknown option -e"));
@@ -145,18 +145,18 @@ TEST_F(EndToEnd, MisspeltWordsAreNamedWithWhatWasMeant) {
   EXPECT_THAT(misused({"--verison"}), HasSubstr("unknown option --verison (did you mean --version?)"));
   EXPECT_THAT(misused({}), testing::AllOf(HasSubstr("Usage: clustergcn"), HasSubstr("\n  import "),
                                           HasSubstr("\n  report "), testing::Not(HasSubstr("is required"))));
-  EXPECT_THAT(misused({"evaluate"}), HasSubstr("error: run is required\n  try: clustergcn evaluate --help"));
+  EXPECT_THAT(misused({"evaluate"}), HasSubstr("error: run is required\nhint: clustergcn evaluate --help"));
   EXPECT_THAT(refused({"train", "g", "--schedule", "cosin"}),
               HasSubstr("--schedule: 'cosin' is not one of constant, cosine, step (did you mean 'cosine'?)"));
-  EXPECT_THAT(refused({"train", "g", "--recipe", "pppi"}), HasSubstr("no recipe 'pppi' (did you mean 'ppi'?)"));
+  EXPECT_THAT(refused({"train", "g", "--recipe", "pppi"}), HasSubstr("unknown recipe 'pppi' (did you mean 'ppi'?)"));
   EXPECT_THAT(refused({"import", "g", "s", "--format", "planetoit"}), HasSubstr("(did you mean 'planetoid'?)"));
 }
 
 TEST_F(EndToEnd, HelpNamesFlagsAsTheyAreTyped) {
   const Outcome help = run({"train", "--help-all"});
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.output, testing::AllOf(HasSubstr("--layer-norm,--no-layer-norm "), HasSubstr("--json,--no-json "),
-                                          testing::Not(HasSubstr("{"))));
+  EXPECT_THAT(help.output,
+              testing::AllOf(HasSubstr("--[no-]layer-norm "), HasSubstr("--json "), testing::Not(HasSubstr("{"))));
 }
 
 TEST_F(EndToEnd, MoreEpochsLaterEqualMoreEpochsAtOnce) {

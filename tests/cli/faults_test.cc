@@ -142,7 +142,7 @@ TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
     const InjectedFault fault(*this, "pread:EIO:120:features.npy");  // 50 batches an epoch
     return refused(train_within(memory, "r"));
   }();
-  EXPECT_THAT(errors, testing::AllOf(HasSubstr("features.npy: cannot read: Input/output error"), HasSubstr("try: ")));
+  EXPECT_THAT(errors, testing::AllOf(HasSubstr("features.npy: cannot read: Input/output error"), HasSubstr("hint: ")));
   const Outcome resumed = run({"train", "--resume", "--run", "r"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_EQ(weights("r"), weights("whole"));

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/import_command.h"
 #include "generate/shape.h"
-#include "io/fields.h"
+#include "io/text/fields.h"
 #include "program.h"
 #include "train/run_options.h"
 

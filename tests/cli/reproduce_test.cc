@@ -62,7 +62,7 @@ TEST_F(Reproduce, AnotherFolderOfDataIsAnotherGraph) {
     with_data.data = folder_ / folder;
     const ExperimentResult result = run_experiment(experiment, with_data);
     EXPECT_EQ(result.cells[0].figures[0], nodes);
-    EXPECT_EQ(result.data_notes, std::vector<std::string>{"ppi: generated, the store of --data"});
+    EXPECT_EQ(result.data_notes, std::vector<std::string>{"ppi: generated, from --data"});
     EXPECT_FALSE(fs::exists(with_data.data / "ppi" / "partitions")) << "the user's store is left alone";
   }
 }
@@ -77,7 +77,31 @@ TEST_F(Reproduce, AnImportedGraphIsCalledReal) {
   with_data.data = folder_ / "data";
   const ExperimentResult result = run_experiment(experiment, with_data);
   EXPECT_EQ(result.data_notes, std::vector<std::string>{"ppi: the real graph"});
-  EXPECT_THAT(to_markdown(experiment, result, with_data), testing::HasSubstr("| row (real) | 6.0 |"));
+  EXPECT_THAT(show_tables(experiment, result, with_data, TableFormat::kMarkdown),
+              testing::HasSubstr("| row | real | 6.0 |"));
+}
+
+// Ours and the paper's have columns of their own; a graph that is smaller than the paper's says so on its row.
+TEST_F(Reproduce, TablesSayWhatTheyCompare) {
+  Experiment experiment = tiny("partition", {"--parts", "4"});
+  experiment.figures = {{.key = "quality.nodes", .label = "nodes"}};
+  experiment.title = "A <title>";
+  experiment.published = {{{"row", "column"}, {56944}}};
+  const ExperimentResult result = run_experiment(experiment, options());
+  EXPECT_THAT(show_tables(experiment, result, options(), TableFormat::kText),
+              testing::AllOf(testing::HasSubstr("       graph                   column\n"
+                                                "                                 ours    paper\n"
+                                                "  ───  ──────────────────────  ──────  ───────\n"
+                                                "  row  generated, 0.02 × size   "),
+                             testing::HasSubstr("  56944.0\n"), testing::HasSubstr("Not at the paper's size")));
+  EXPECT_THAT(
+      show_tables(experiment, result, options(), TableFormat::kMarkdown),
+      testing::AllOf(testing::HasSubstr("|  | graph | column, ours | column, paper |\n| --- | --- | ---: | ---: |"),
+                     testing::HasSubstr("| row | generated, 0.02 × size | ")));
+  EXPECT_THAT(
+      show_tables(experiment, result, options(), TableFormat::kHtml),
+      testing::AllOf(testing::HasSubstr("<h1>A &lt;title>"), testing::HasSubstr("<td>generated, 0.02 × size</td>"),
+                     testing::HasSubstr("<td class=\"number\">56944.0</td>")));
 }
 
 class ReproduceStopped : public Reproduce {

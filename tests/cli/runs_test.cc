@@ -270,7 +270,7 @@ TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointGoesOn) {
   ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_EQ(weights("r"), expected);
   fs::remove(folder_ / "r" / "environment.json");
-  EXPECT_THAT(refused({"train", "--run", "r", "--resume"}), HasSubstr("which graph it was for"));
+  EXPECT_THAT(refused({"train", "--run", "r", "--resume"}), HasSubstr("does not name its graph store"));
 }
 
 TEST_F(Runs, AGivenPartitionIsFoundFromAnotherFolder) {
@@ -291,9 +291,10 @@ TEST_F(Runs, AMovedStoreIsSaidToBeMoved) {
   ASSERT_EQ(run(train("g", "r")).exit_code, 0);
   fs::rename(folder_ / "g", folder_ / "moved");
   for (const char* command : {"evaluate", "predict"})
-    EXPECT_THAT(refused({command, "r"}), AllOf(HasSubstr("is not there any more"), HasSubstr("behind the run")));
+    EXPECT_THAT(refused({command, "r"}),
+                AllOf(HasSubstr("no longer exists"), HasSubstr("give its path after the run")));
   EXPECT_THAT(refused({"train", "--run", "r", "--resume"}),
-              AllOf(HasSubstr("is not there any more"), HasSubstr("clustergcn train STORE --run r --resume")));
+              AllOf(HasSubstr("no longer exists"), HasSubstr("clustergcn train STORE --run r --resume")));
   EXPECT_EQ(run({"evaluate", "r", "moved"}).exit_code, 0);
   EXPECT_EQ(run({"train", "moved", "--run", "r", "--resume", "--epochs", "7"}).exit_code, 0);
 }
@@ -317,7 +318,7 @@ TEST_F(Runs, AReportThatCannotBeMadeIsAWarning) {
     write_file_atomically(folder_ / "r" / "clusters.json", damage);
     const Outcome resumed = run({"train", "--resume", "--run", "r", "--epochs", "2"});
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    EXPECT_THAT(resumed.errors, AllOf(HasSubstr("there is no report"), HasSubstr("clusters.json")));
+    EXPECT_THAT(resumed.errors, AllOf(HasSubstr("the report was not written"), HasSubstr("clusters.json")));
     EXPECT_THAT(resumed.output, testing::Not(HasSubstr("Report ")));  // what is there is of the run before
     EXPECT_EQ(run({"report", "r"}).exit_code, 1);
   }

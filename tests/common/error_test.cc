@@ -12,9 +12,9 @@ namespace {
 TEST(Error, JoinsWhatWhereAndWhatToTry) {
   EXPECT_STREQ(Error("is empty").what(), "is empty");
   EXPECT_STREQ(Error("is empty", "a.csv:3").what(), "a.csv:3: is empty");
-  EXPECT_STREQ(Error("is empty", "", "fill it").what(), "is empty\n  try: fill it");
+  EXPECT_STREQ(Error("is empty", "", "fill it").what(), "is empty\nhint: fill it");
   const Error error("is empty", "a.csv", "fill it");
-  EXPECT_STREQ(error.what(), "a.csv: is empty\n  try: fill it");
+  EXPECT_STREQ(error.what(), "a.csv: is empty\nhint: fill it");
   EXPECT_EQ(error.problem(), "is empty");
   EXPECT_EQ(error.where(), "a.csv");
   EXPECT_EQ(error.hint(), "fill it");
@@ -30,7 +30,7 @@ TEST(Check, AFailureNamesTheConditionThePlaceAndTheDetail) {
 
 TEST(Error, ControlCharactersAreEscaped) {
   const std::string message = Error("line 1\nerror: forged \x1b[2J\x07 \xc2\x9b \x9b 日本", "a\nb", "c\td").what();
-  EXPECT_EQ(message, "a\\nb: line 1\\nerror: forged \\x1b[2J\\x07 \\xc2\\x9b \\x9b 日本\n  try: c\td");
+  EXPECT_EQ(message, "a\\nb: line 1\\nerror: forged \\x1b[2J\\x07 \\xc2\\x9b \\x9b 日本\nhint: c\td");
 }
 
 TEST(Error, ShowsLittleOfAFile) {
@@ -46,7 +46,7 @@ TEST(Error, ShowsLittleOfAFile) {
 }
 
 TEST(Quoted, CutsBetweenCharacters) {
-  EXPECT_EQ(std::string(Error("bad", "f", "one of:\n  a\n  b").what()), "f: bad\n  try: one of:\n  a\n  b");
+  EXPECT_EQ(std::string(Error("bad", "f", "one of:\n  a\n  b").what()), "f: bad\nhint: one of:\n  a\n  b");
   EXPECT_EQ(quoted("äöü", 3), "äö… (6 bytes)");
   EXPECT_EQ(quoted("äöü"), "äöü");
   EXPECT_EQ(quoted(""), "");

@@ -121,7 +121,7 @@ TEST(OutputFile, NoSpaceLeftComesWithAHint) {
     file.commit();
   });
   EXPECT_EQ(message, (folder / "full").string() +
-                         ": cannot write: No space left on device\n  try: free some disk "
+                         ": cannot write: No space left on device\nhint: free some disk "
                          "space, or choose a place on another disk");
 }
 
@@ -208,7 +208,7 @@ TEST(StagedDirectory, ReplacesOnlyWhatItMayAndOnlyAtTheEnd) {
   fs::create_directory(folder / "s");
   std::ofstream(folder / "s/old") << "1";
   EXPECT_EQ(message_of<Error>([&] { StagedDirectory(folder / "s", StagedDirectory::Existing::kRefuse); }),
-            (folder / "s").string() + ": already exists\n  try: another name, or --force to replace it");
+            (folder / "s").string() + ": already exists\nhint: another name, or --force to replace it");
   EXPECT_THROW(StagedDirectory(folder / "s", StagedDirectory::Existing::kReplace), Error) << "nobody said it may";
   bool may = true;
   const auto may_replace = [&](const fs::path& path) {

@@ -26,9 +26,10 @@ TEST(MemoryPlan, KeepsWhatFitsInTheOrderOfTheOffers) {
   EXPECT_TRUE(plan.in_memory(small));
   EXPECT_EQ(plan.taken(), (50 + 100 + 2 + 10) * kMega);
   EXPECT_EQ(plan.left_at_times(), (170 - 50 - 2) * kMega);  // mapped arrays are given back for that time
-  EXPECT_EQ(plan.text(),
-            "memory 170 MB: program 50.0 MB, links in memory 100 MB, X from disk 200 MB (buffers 2.0 MB), small in "
-            "memory 10.0 MB, evaluation what is left");
+  EXPECT_EQ(
+      plan.text(),
+      "memory 170 MiB: program 50.0 MiB, links in memory 100 MiB, X from disk 200 MiB (buffers 2.0 MiB), small in "
+      "memory 10.0 MiB, evaluation what is left");
 }
 
 TEST(MemoryPlan, ARefusalNamesTheSmallestBudget) {
@@ -36,7 +37,7 @@ TEST(MemoryPlan, ARefusalNamesTheSmallestBudget) {
   plan.need("program", 50 * kMega + 1);
   plan.offer("links", 100 * kMega, 1 * kMega);
   EXPECT_EQ(test::message_of<Error>([&] { plan.settle(40 * kMega, "this training"); }),
-            "--memory: is too little for this training\n  try: --memory 55M, the smallest that works, or more");
+            "--memory: is too little for this training\nhint: --memory 55M, the smallest that works, or more");
   plan.settle(52 * kMega, "this training");
 }
 

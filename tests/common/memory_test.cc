@@ -26,20 +26,19 @@ TEST(Bytes, AreParsedAsPeopleWriteThem) {
 TEST(Bytes, WhatIsNoSizeIsRefused) {
   for (const char* text :
        {"", "G", "-1", "-1G", "2X", "2GG", "2G ", " 2G", "nan", "inf", "1e30", "0x10", "2Gi B", "2bb"})
-    EXPECT_EQ(
-        test::message_of<Error>([&] { parse_bytes(text, "--memory"); }),
-        fmt::format("--memory: '{}' is not a size\n  try: a number with K, M, G or T, such as 2G or 2200M", text));
+    EXPECT_EQ(test::message_of<Error>([&] { parse_bytes(text, "--memory"); }),
+              fmt::format("--memory: '{}' is not a size\nhint: a number with K, M, G or T, such as 2G or 2200M", text));
 }
 
 TEST(Bytes, AreFormattedShort) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(999), "999 B");
-  EXPECT_EQ(format_bytes(1024), "1.0 KB");
-  EXPECT_EQ(format_bytes(1536), "1.5 KB");
-  EXPECT_EQ(format_bytes((1 << 20) - 1), "1.0 MB");
-  EXPECT_EQ(format_bytes(123 << 20), "123 MB");
-  EXPECT_EQ(format_bytes(3ull << 29), "1.5 GB");
-  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EB");
+  EXPECT_EQ(format_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(format_bytes(123 << 20), "123 MiB");
+  EXPECT_EQ(format_bytes(3ull << 29), "1.5 GiB");
+  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EiB");
 }
 
 TEST(Memory, FiguresFollowWhatIsAllocatedAndMapped) {

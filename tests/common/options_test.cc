@@ -53,15 +53,15 @@ TEST(Options, RefusalsNameTheOptionAndSayWhatIsWrong) {
   EXPECT_EQ(refusal("parts", "1.5"), "--parts: '1.5' is not a whole number of zero or more");
   EXPECT_EQ(refusal("parts", "0"), "--parts: 0 is outside 1 to 1000");
   EXPECT_EQ(refusal("parts", "1001"), "--parts: 1001 is outside 1 to 1000");
-  EXPECT_EQ(refusal("seed", "-1"), "--seed: '-1' is not a whole number of zero or more\n  try: --seed 1, the default");
+  EXPECT_EQ(refusal("seed", "-1"), "--seed: '-1' is not a whole number of zero or more\nhint: --seed 1, the default");
   EXPECT_EQ(refusal("seed", "18446744073709551616"),
-            "--seed: '18446744073709551616' is too large\n  try: --seed 1, the default");
-  EXPECT_EQ(refusal("seed", ""), "--seed: '' is not a whole number of zero or more\n  try: --seed 1, the default");
-  EXPECT_EQ(refusal("rate", "nan"), "--rate: 'nan' is not a finite number\n  try: --rate 0.01, the default");
-  EXPECT_EQ(refusal("rate", "1e99"), "--rate: '1e99' is too large\n  try: --rate 0.01, the default");
-  EXPECT_EQ(refusal("rate", "0.1x"), "--rate: '0.1x' is not a number\n  try: --rate 0.01, the default");
+            "--seed: '18446744073709551616' is too large\nhint: --seed 1, the default");
+  EXPECT_EQ(refusal("seed", ""), "--seed: '' is not a whole number of zero or more\nhint: --seed 1, the default");
+  EXPECT_EQ(refusal("rate", "nan"), "--rate: 'nan' is not a finite number\nhint: --rate 0.01, the default");
+  EXPECT_EQ(refusal("rate", "1e99"), "--rate: '1e99' is too large\nhint: --rate 0.01, the default");
+  EXPECT_EQ(refusal("rate", "0.1x"), "--rate: '0.1x' is not a number\nhint: --rate 0.01, the default");
   EXPECT_EQ(refusal("verbose", "maybe"), "--verbose: 'maybe' is neither true nor false");
-  EXPECT_EQ(refusal("title", ""), "--title: must not be empty\n  try: --title " + Sample().title + ", the default");
+  EXPECT_EQ(refusal("title", ""), "--title: must not be empty\nhint: --title " + Sample().title + ", the default");
   EXPECT_EQ(refusal("colour", "gren"), "--colour: 'gren' is not one of red, green (did you mean 'green'?)");
   EXPECT_EQ(refusal("colour", "blue"), "--colour: 'blue' is not one of red, green");
 }
@@ -108,8 +108,8 @@ TEST(Options, JsonOfWrongFormIsRefused) {
   EXPECT_EQ(message("[1]"), "header: the options are not a JSON object");
   EXPECT_EQ(message(R"({"parts": [1]})"), "header: the value of 'parts' is neither text nor a number");
   EXPECT_EQ(message(R"({"parts": -3})"), "header: parts: -3 is outside 1 to 1000");
-  EXPECT_EQ(message(R"({"part": 3})"), "header: there is no option 'part' (did you mean 'parts'?)");
-  EXPECT_EQ(message(R"({"zzzzzzzz": 3})"), "header: there is no option 'zzzzzzzz'");
+  EXPECT_EQ(message(R"({"part": 3})"), "header: unknown option 'part' (did you mean 'parts'?)");
+  EXPECT_EQ(message(R"({"zzzzzzzz": 3})"), "header: unknown option 'zzzzzzzz'");
 }
 
 TEST(Options, TomlIsReadBackByATomlReader) {

@@ -41,6 +41,21 @@ TEST(ProgressLine, LeavesOutWhatTellsLeastFirst) {
   for (size_t width = 1; width < 150; ++width) EXPECT_LE(columns(format_progress(kTraining, width)), width);
 }
 
+TEST(ProgressLine, TrainingCountsEpochs) {
+  ProgressState state = kTraining;
+  state.unit = "epochs";
+  state.note = "loss 0.1234  best F1 98.76 %";
+  state.total = 200 * 50;
+  state.done = 90 * 50 + 49;  // the 91st is not done
+  state.steps_per_unit = 50;
+  EXPECT_THAT(format_progress(state), HasSubstr("Training  45 %  90/200 epochs"));
+  const std::string eighty = format_progress(state, 79);
+  for (const char* part : {"Training ▕", "90/200 epochs", " left", "loss 0.1234", "best F1 98.76 %"})
+    EXPECT_THAT(eighty, HasSubstr(part));
+  EXPECT_EQ(format_progress(state, 24), "Training  90/200 epochs");
+  for (size_t width = 1; width < 150; ++width) EXPECT_LE(columns(format_progress(state, width)), width);
+}
+
 TEST(ProgressLine, NeverEndsWithinAPart) {
   for (size_t width = 14; width < 150; ++width) {
     const std::string line = format_progress(kTraining, width);

@@ -89,6 +89,21 @@ TEST(EngineGraph, RowsInTheRightLayoutAreUsedWhereTheyLie) {
   EXPECT_EQ(again.hash(), graph.hash());
 }
 
+TEST(EngineGraph, IsPartitionedIntoClusters) {
+  Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  const Graph::Clusters made = graph.partition({{"parts", "4"}, {"transductive", "true"}});
+  EXPECT_EQ(made.number, 4u);
+  EXPECT_FALSE(made.reused);
+  EXPECT_GT(made.links_kept, 0.25);
+  EXPECT_LE(made.links_kept, 1);
+  EXPECT_GE(made.balance, 1);
+  const Graph::Clusters again = graph.partition({{"parts", "4"}, {"transductive", "true"}});
+  EXPECT_TRUE(again.reused);
+  EXPECT_EQ(again.name, made.name);
+  EXPECT_NE(error_of([&] { graph.partition({{"clusters", "4"}}); }).find("--clusters"), std::string::npos);
+}
+
 TEST(EngineGraph, WhatIsWrongIsNamed) {
   Communities c;
   const auto refused = [&] { return error_of([&] { Graph::from_arrays(c.arrays); }); };

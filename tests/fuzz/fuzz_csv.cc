@@ -1,6 +1,6 @@
 // Lines, fields and numbers: plain or gzip text cut into fields, which must come out the same when written again.
 #include "fuzz_support.h"
-#include "io/fields.h"
+#include "io/text/fields.h"
 
 namespace cgcn::fuzz {
 namespace {

@@ -1,5 +1,6 @@
-// A request to the server of train --live, sent over a socket of this machine. "PORT" in it stands for the server's.
-// Whatever is sent, the answer is HTTP with the length that it announces; another Host than this machine gets no page.
+// A request to the server of train --live, sent over a socket of this machine. "PORT" and "TOKEN" in it stand for the
+// server's. Whatever is sent, the answer is HTTP with the length that it announces; without the token, or with another
+// Host than this machine, there is no page.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ std::string exchange(uint16_t port, const std::string& request) {
   return answer;
 }
 
-void check_answer(const std::string& answer, const std::string& request) {
+void check_answer(const std::string& answer, const std::string& request, const std::string& token) {
   if (answer.empty()) {  // only where the head of the request never ended
     CGCN_CHECK(request.find("\r\n\r\n") == std::string::npos);
     return;
@@ -40,9 +41,10 @@ void check_answer(const std::string& answer, const std::string& request) {
   const size_t head = answer.find("\r\n\r\n"), length = answer.find("\r\nContent-Length: ");
   CGCN_CHECK(head != std::string::npos && length < head);
   CGCN_CHECK(std::stoull(answer.substr(length + 18)) == answer.size() - head - 4);
-  if (answer.starts_with("HTTP/1.1 200"))
-    CGCN_CHECK(request.find("127.0.0.1:") != std::string::npos || request.find("ocal") != std::string::npos ||
-               request.find("OCAL") != std::string::npos);
+  if (!answer.starts_with("HTTP/1.1 200")) return;
+  CGCN_CHECK(request.find("127.0.0.1") != std::string::npos || request.find("ocal") != std::string::npos ||
+             request.find("OCAL") != std::string::npos || request.find("[::1]") != std::string::npos);
+  CGCN_CHECK(request.find("/" + token + "/") != std::string::npos);
 }
 
 }  // namespace
@@ -52,6 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string request(reinterpret_cast<const char*>(data), size);
   if (const size_t at = request.find("PORT"); at != std::string::npos)
     request.replace(at, 4, std::to_string(server.port()));
-  check_answer(exchange(server.port(), request), request);
+  if (const size_t at = request.find("TOKEN"); at != std::string::npos) request.replace(at, 5, server.token());
+  check_answer(exchange(server.port(), request), request, server.token());
   return 0;
 }

@@ -1,6 +1,6 @@
 // An .npz on its own: every member, unpacked and read whole; then as the gnn-benchmark format and as SciPy's matrix.
 #include "fuzz_support.h"
-#include "io/npz.h"
+#include "io/numpy/npz.h"
 
 namespace {
 

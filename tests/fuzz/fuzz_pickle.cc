@@ -1,6 +1,6 @@
 // A pickle, taken as each of the things that one may hold.
 #include "fuzz_support.h"
-#include "io/pickle.h"
+#include "io/serialised/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cgcn::fuzz::attempt([&] {

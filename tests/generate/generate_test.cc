@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "common/threads.h"
+#include "generate/topology.h"
 #include "graph/statistics.h"
 #include "support.h"
 
@@ -40,11 +41,18 @@ TEST(Shape, HasThePapersCounts) {
     std::array<uint64_t, 3> split;
     size_t graphs;
   };
-  for (const Row& row :
-       {Row{ShapeName::kPpi, 56'944, 818'716, 50, 121, true, {44'906, 6'514, 5'524}, 24},
-        Row{ShapeName::kReddit, 232'965, 11'606'919, 602, 41, false, {153'932, 23'699, 55'334}, 1},
-        Row{ShapeName::kAmazon, 334'863, 925'872, 0, 58, true, {91'973, 0, 242'890}, 1},
-        Row{ShapeName::kAmazon2m, 2'449'029, 61'859'140, 100, 47, false, {1'709'997, 0, 739'032}, 1}}) {
+  for (const Row& row : {Row{ShapeName::kPpi, 56'944, 818'716, 50, 121, true, {44'906, 6'514, 5'524}, 24},
+                         Row{ShapeName::kReddit, 232'965, 11'606'919, 602, 41, false, {153'932, 23'699, 55'334}, 1},
+                         Row{ShapeName::kAmazon, 334'863, 925'872, 0, 58, true, {91'973, 0, 242'890}, 1},
+                         Row{ShapeName::kAmazon2m, 2'449'029, 61'859'140, 100, 47, false, {1'709'997, 0, 739'032}, 1},
+                         Row{ShapeName::kPapers100m,
+                             111'059'956,
+                             1'615'685'872,
+                             128,
+                             172,
+                             false,
+                             {86'676'239, 8'994'109, 15'389'608},
+                             1}}) {
     const Shape shape = resolve_shape({.like = row.name});
     EXPECT_EQ(shape.nodes, row.nodes);
     EXPECT_EQ(shape.edges, row.edges);
@@ -136,6 +144,20 @@ TEST(Generate, ClassSizesAndLinksFollowTheShape) {
   expect_simple(data);
 }
 
+TEST(Generate, Papers100mHasHalfPrecisionFeatures) {
+  const test::TemporaryFolder folder;
+  const GenerateOptions options{.like = ShapeName::kPapers100m, .scale = 1e-4};
+  const Dataset data = generate(folder, options);
+  EXPECT_EQ(data.num_nodes(), 11'106u);
+  EXPECT_EQ(data.graph.num_edges(), resolve_shape(options).edges);
+  EXPECT_EQ(data.features.kind(), FeatureMatrix::Kind::kDense16);
+  EXPECT_EQ(data.features.columns(), 128u);
+  std::vector<float> row(128);
+  data.features.copy_row(7, row.data());
+  EXPECT_NE(std::count(row.begin(), row.end(), 0.0f), 128);
+  expect_simple(data);
+}
+
 TEST(Generate, AmazonHasTheIdentityAndLabelsOfNeighbours) {
   const test::TemporaryFolder folder;
   const Dataset data = generate(folder, {.like = ShapeName::kAmazon, .scale = 0.03});
@@ -196,6 +218,58 @@ TEST(Generate, RefusesToReplaceUnlessTold) {
   generate_store(folder / "store", options, StagedDirectory::Existing::kRefuse);
   EXPECT_THROW(generate_store(folder / "store", options, StagedDirectory::Existing::kRefuse), Error);
   EXPECT_NO_THROW(generate_store(folder / "store", options, StagedDirectory::Existing::kReplace));
+}
+
+// Edges in buckets on disk are the edges in memory, also those of a nearly complete graph.
+TEST(Generate, EdgesOnDiskAreTheSame) {
+  const test::TemporaryFolder folder;
+  for (GenerateOptions options :
+       {GenerateOptions{.nodes = 9000, .edges = 40000}, GenerateOptions{.nodes = 60, .edges = 1700},
+        GenerateOptions{.like = ShapeName::kPpi, .scale = 0.02}}) {
+    const Shape shape = resolve_shape(options);
+    const Communities communities(shape, 7);
+    const auto edges = [&](const EdgeRoom& room) {
+      EdgeKeys keys = generate_links(shape, communities, 7, room);
+      EXPECT_EQ(keys.on_disk(), room.memory == 0);
+      EXPECT_EQ(keys.size(), shape.edges);
+      std::vector<EdgeKey> all = keys.take_all();
+      EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+      return all;
+    };
+    EXPECT_EQ(edges({}), edges({0, folder.path()}));
+  }
+}
+
+TEST(Generate, KeysOfManyChunksComeBackSorted) {
+  const test::TemporaryFolder folder;
+  EdgeKeys keys(1000, 500'000, {0, folder.path()});
+  Random random(3, Purpose::kTest);
+  std::vector<EdgeKey> all;
+  for (size_t i = 0; i < 500'000; ++i) all.push_back(key_of(random.below(1000), random.below(1000)));
+  keys.add(all);
+  keys.settle();
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  ASSERT_EQ(keys.size(), all.size());
+  keys.filter([](uint64_t index) { return index % 3 != 0; });
+  std::vector<EdgeKey> kept, found;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (i % 3 != 0) kept.push_back(all[i]);
+  keys.visit([&](const EdgeRun& run) {
+    for (size_t i = 0; i < run.size; ++i) found.push_back(key_of(run.from[i], run.to[i]));
+  });
+  EXPECT_EQ(found, kept);
+}
+
+TEST(Generate, TooLittleMemoryIsRefusedWithTheLeastThatWorks) {
+  const test::TemporaryFolder folder;
+  try {
+    generate_store(folder.path() / "store", {}, StagedDirectory::Existing::kRefuse, uint64_t{1} << 20);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.where(), "--memory");
+  }
+  EXPECT_FALSE(fs::exists(folder.path() / "store"));
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "common/error.h"
 #include "common/random.h"
 #include "kernels/gemm.h"
+#include "kernels/instruction_sets.h"
 
 namespace cgcn::kernels {
 namespace {
@@ -65,6 +67,37 @@ TEST(Blas, HasKernelsThatFitTheCpu) {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
   EXPECT_NE(blas_core_name(), "Prescott");
+#endif
+}
+
+TEST(InstructionSets, MachinesAgreeOnWhatAllHave) {
+  const InstructionSets new_one{0b111000, "SkylakeX", "0.3.21"}, old_one{0b110000, "Zen", "0.3.21"};
+  const std::vector<InstructionSets> same{new_one, new_one}, different{new_one, old_one};
+  EXPECT_EQ(common_instruction_sets(same), new_one);
+  const InstructionSets common = common_instruction_sets(different);
+  EXPECT_EQ(common.vector_targets, 0b110000);
+  EXPECT_NE(common.blas_core, "SkylakeX");
+  EXPECT_FALSE(own_instruction_sets().blas_version.empty());
+}
+
+// In a process of its own: the choice is for good.
+TEST(InstructionSetsDeathTest, AreUsedFromThenOn) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP() << "this CPU has no AVX2";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        InstructionSets sets = own_instruction_sets();
+        const int64_t best = sets.vector_targets & -sets.vector_targets;
+        sets.vector_targets &= ~best;
+        sets.blas_core = sets.blas_core == "Haswell" ? "Nehalem" : "Haswell";
+        use_instruction_sets(sets);
+        std::vector<float> ones(64 * 64, 1);
+        std::vector<float> product(64 * 64);
+        multiply({ones.data(), 64, 64}, {ones.data(), 64, 64}, {product.data(), 64, 64});
+        std::_Exit(own_instruction_sets() == sets && product[5] == 64 ? 7 : 1);
+      },
+      testing::ExitedWithCode(7), "");
 #endif
 }
 

@@ -64,7 +64,7 @@ TEST(Experiments, ABadFileIsRefused) {
   EXPECT_NE(message("title = 'a'").find("has no row"), std::string::npos);
   EXPECT_NE(message("[[row]]\nname = 'a'\n[[column]]\nname = 'b'").find("no figures"), std::string::npos);
   EXPECT_NE(message("[[row]]\nname = 'a'\n[[column]]\nname = 'b'\n[[figure]]\nkey = 'k'\n[published.a]\nc = 1")
-                .find("not there: a, c"),
+                .find("does not exist: a, c"),
             std::string::npos);
 }
 
@@ -77,16 +77,16 @@ TEST(Figures, AreReadByPathSumAndStage) {
   EXPECT_TRUE(std::isnan(read_figure(document, "stages.layout.seconds")));
 }
 
-TEST(Tables, ShowOursBesideThePapers) {
+TEST(Tables, ShowOursAndThePapersInColumnsOfTheirOwn) {
   const Experiment experiment = find_experiment("partition-choice");
   ExperimentResult result;
   for (const Cell& cell : experiment.cells(ReproduceScale::kSmall))
     result.cells.push_back({.cell = cell, .figures = {80.25}});
   result.cells[0].figures[0] = NAN;
   result.cells[2].real = result.cells[3].real = true;
-  const std::string text = to_markdown(experiment, result, {});
-  EXPECT_NE(text.find("| Cora (generated) | – (78.4) | 80.2 (82.5) |"), std::string::npos) << text;
-  EXPECT_NE(text.find("| Pubmed (real) | 80.2 (78.9) |"), std::string::npos) << text;
+  const std::string text = show_tables(experiment, result, {}, TableFormat::kMarkdown);
+  EXPECT_NE(text.find("| Cora | generated | – | 78.4 | 80.2 | 82.5 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| Pubmed | real | 80.2 | 78.9 |"), std::string::npos) << text;
 }
 
 TEST(Tables, HistogramsCountByBins) {
@@ -95,7 +95,7 @@ TEST(Tables, HistogramsCountByBins) {
   for (const Cell& cell : experiment.cells(ReproduceScale::kSmall))
     result.cells.push_back({.cell = cell, .figures = {1, 2}, .lists = {{0.1, 0.49, 0.5, 2.2}}});
   result.cells[1].lists[0] = {0.7};
-  const std::string text = to_markdown(experiment, result, {});
+  const std::string text = show_tables(experiment, result, {}, TableFormat::kMarkdown);
   EXPECT_NE(
       text.find(
           "| 0 – 0.5 | 2 | 0 |\n| 0.5 – 1 | 1 | 1 |\n| 1 – 1.5 | 0 | 0 |\n| 1.5 – 2 | 0 | 0 |\n| 2 – 2.5 | 1 | 0 |"),

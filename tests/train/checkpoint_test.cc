@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "train/safetensors.h"
-#include "trainer_fixture.h"
+#include "training_fixture.h"
 
 namespace cgcn {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class CheckpointTest : public test::TrainerTest {
+class CheckpointTest : public test::TrainingTest {
  protected:
   CheckpointTest() {
     options_.model.layers = 2;
@@ -25,12 +25,12 @@ class CheckpointTest : public test::TrainerTest {
     set_thread_count(1);
   }
   fs::path optimiser_of(const std::string& run) {
-    return folder_ / run / load_model(last_checkpoint(folder_ / run)).optimiser_file;
+    return folder_ / run / load_model(RunFiles(folder_ / run).last()).optimiser_file;
   }
   // Goes on with the run, from the options as they are now.
   TrainingSummary resume(const std::string& run) {
     const Store store(make_store());
-    return Trainer(store, options_, RunDirectory::reopen(folder_ / run)).run();
+    return Training(store, options_, RunDirectory::reopen(folder_ / run)).run();
   }
   std::string resume_refused(const std::string& run) {
     return test::message_of<Error>([&] { resume(run); });
@@ -82,7 +82,7 @@ class CheckpointTest : public test::TrainerTest {
 TEST_F(CheckpointTest, EveryDamagedBitOfWeightsAndMomentsIsRefused) {
   train(make_store(), "run");
   const fs::path run = folder_ / "run", optimiser = optimiser_of("run");
-  const SavedModel saved = load_model(last_checkpoint(run));
+  const SavedModel saved = load_model(RunFiles(run).last());
   Model model(saved.options.model, saved.shape, 1);
   const std::unique_ptr<Optimiser> fresh = make_optimiser(saved.options.optimiser, model);
   const auto read = [&](const fs::path& file) {
@@ -91,7 +91,7 @@ TEST_F(CheckpointTest, EveryDamagedBitOfWeightsAndMomentsIsRefused) {
     else
       load_model(file);
   };
-  for (const fs::path& file : {last_checkpoint(run), best_checkpoint(run), optimiser}) {
+  for (const fs::path& file : {RunFiles(run).last(), RunFiles(run).best(), optimiser}) {
     const std::string whole = read_text_file(file);
     EXPECT_NO_THROW(read(file));
     Random random(9, Purpose::kTest);
@@ -108,18 +108,18 @@ TEST_F(CheckpointTest, EveryDamagedBitOfWeightsAndMomentsIsRefused) {
 
 TEST_F(CheckpointTest, DamageIsNamed) {
   train(make_store(), "run");
-  const fs::path file = best_checkpoint(folder_ / "run");
+  const fs::path file = RunFiles(folder_ / "run").best();
   std::string bytes = read_text_file(file);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   write_file_atomically(file, bytes);
   EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }),
               AllOf(HasSubstr("'layer2.weight' does not match its checksum"), HasSubstr("best.safetensors"),
-                    HasSubstr("try: restore it")));
+                    HasSubstr("hint: restore it")));
 }
 
 TEST_F(CheckpointTest, OtherVersionsAreRefusedAndVersionThreeIsRead) {
   train(make_store(), "run");
-  const fs::path file = last_checkpoint(folder_ / "run");
+  const fs::path file = RunFiles(folder_ / "run").last();
   const std::vector<float> expected = weights(file);
   rewrite(file, [](auto& metadata, Arrays&) { set_version(metadata, 2); });
   EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }),
@@ -131,7 +131,7 @@ TEST_F(CheckpointTest, OtherVersionsAreRefusedAndVersionThreeIsRead) {
 
 TEST_F(CheckpointTest, AVersionWithoutChecksumsIsReadWithANote) {
   train(make_store(), "run");
-  const fs::path file = last_checkpoint(folder_ / "run");
+  const fs::path file = RunFiles(folder_ / "run").last();
   const SavedModel before = load_model(file);
   rewrite(
       file, [](auto& metadata, Arrays&) { set_version(metadata, 3); }, /*keeps_checksums=*/false);
@@ -146,7 +146,7 @@ TEST_F(CheckpointTest, AVersionWithoutChecksumsIsReadWithANote) {
 
 TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAnewIsReadWithANote) {
   train(make_store(), "run");
-  const fs::path file = last_checkpoint(folder_ / "run");
+  const fs::path file = RunFiles(folder_ / "run").last();
   const SavedModel before = load_model(file);
   const std::string bytes = read_text_file(file);
   uint64_t length = 0;
@@ -174,7 +174,7 @@ TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAnewIsReadWithANote) {
 // or not.
 TEST_F(CheckpointTest, AWordOfItsDescriptionAllocatesNothing) {
   train(make_store(), "run");
-  const fs::path file = last_checkpoint(folder_ / "run");
+  const fs::path file = RunFiles(folder_ / "run").last();
   rewrite(file, [](auto& metadata, Arrays&) {
     auto description = nlohmann::json::parse(metadata.at("clustergcn"));
     description["shape"]["num_classes"] = 100'000'000;
@@ -188,8 +188,8 @@ TEST_F(CheckpointTest, AWordOfItsDescriptionAllocatesNothing) {
 TEST_F(CheckpointTest, WhatIsNotFiniteIsRefusedByName) {
   train(make_store(), "run");
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
-  rewrite(best_checkpoint(folder_ / "run"), [&](auto&, Arrays& arrays) { arrays["layer1.weight"][3] = nan; });
-  EXPECT_THAT(test::message_of<Error>([&] { load_model(best_checkpoint(folder_ / "run")); }),
+  rewrite(RunFiles(folder_ / "run").best(), [&](auto&, Arrays& arrays) { arrays["layer1.weight"][3] = nan; });
+  EXPECT_THAT(test::message_of<Error>([&] { load_model(RunFiles(folder_ / "run").best()); }),
               AllOf(HasSubstr("'layer1.weight'"), HasSubstr("not a number")));
   for (const char* moment : {"layer2.weight.mean", "layer1.weight.square"}) {
     const fs::path optimiser = optimiser_of("run");
@@ -251,10 +251,10 @@ TEST_F(CheckpointTest, MoreEpochsAreAsIfFromTheStart) {
         options_.train.epochs = 17;
         const TrainingSummary resumed = resume(run);
         if (!fs::exists(folder_ / name)) train(store, name);
-        EXPECT_EQ(weights(last_checkpoint(folder_ / run)), weights(last_checkpoint(folder_ / name))) << run;
-        EXPECT_EQ(weights(best_checkpoint(folder_ / run)), weights(best_checkpoint(folder_ / name))) << run;
-        const TrainingState a = load_model(last_checkpoint(folder_ / run)).state,
-                            b = load_model(last_checkpoint(folder_ / name)).state;
+        EXPECT_EQ(weights(RunFiles(folder_ / run).last()), weights(RunFiles(folder_ / name).last())) << run;
+        EXPECT_EQ(weights(RunFiles(folder_ / run).best()), weights(RunFiles(folder_ / name).best())) << run;
+        const TrainingState a = load_model(RunFiles(folder_ / run).last()).state,
+                            b = load_model(RunFiles(folder_ / name).last()).state;
         EXPECT_EQ(nlohmann::json(a.standing), nlohmann::json(b.standing)) << run;
         EXPECT_EQ(a.epoch, b.epoch);
       }
@@ -268,16 +268,16 @@ TEST_F(CheckpointTest, AValidationOutOfTurnIsForgottenByALongerRun) {
   options_.train.epochs = 3;
   const TrainingSummary summary = train(make_store(), "run");
   ASSERT_EQ(summary.kept_epoch, 3u) << "epoch 3 is not better than epoch 2: this shows nothing";
-  EXPECT_EQ(load_model(regular_best_checkpoint(folder_ / "run")).state.standing.best_epoch, 2u);
+  EXPECT_EQ(load_model(RunFiles(folder_ / "run").regular_best()).state.standing.best_epoch, 2u);
   EXPECT_EQ(resume("run").kept_epoch, 3u);  // not longer
   options_.train.epochs = 4;
   const Store store(make_store());
   {
-    const Trainer trainer(store, options_, RunDirectory::reopen(folder_ / "run"));
-    EXPECT_EQ(trainer.state().standing.best_epoch, 2u);
-    EXPECT_EQ(load_model(best_checkpoint(folder_ / "run")).state.standing.best_epoch, 2u);
+    const Training training(store, options_, RunDirectory::reopen(folder_ / "run"));
+    EXPECT_EQ(training.state().standing.best_epoch, 2u);
+    EXPECT_EQ(load_model(RunFiles(folder_ / "run").best()).state.standing.best_epoch, 2u);
   }
-  EXPECT_FALSE(fs::exists(regular_best_checkpoint(folder_ / "run")));
+  EXPECT_FALSE(fs::exists(RunFiles(folder_ / "run").regular_best()));
 }
 
 TEST_F(CheckpointTest, CosineKeepsItsEpochs) {

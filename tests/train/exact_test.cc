@@ -1,5 +1,5 @@
-// What options of training promise, exactly: which test is exact, which parameters decay, which links blocks leave out;
-// and that the neighbourhood of a few nodes gives the bits of the whole graph.
+// What options of training promise, exactly: which test is exact, parameters with weight decay, which links blocks
+// leave out; and that the neighbourhood of a few nodes gives the bits of the whole graph.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -8,12 +8,12 @@
 #include "train/neighbourhood.h"
 #include "train/predictor.h"
 #include "train/safetensors.h"
-#include "trainer_fixture.h"
+#include "training_fixture.h"
 
 namespace cgcn {
 namespace {
 
-class ExactTest : public test::TrainerTest {
+class ExactTest : public test::TrainingTest {
  protected:
   ExactTest() { set_thread_count(1); }
   static std::map<std::string, std::vector<float>> parameters(const fs::path& file) {
@@ -43,7 +43,7 @@ TEST_F(ExactTest, TheTestIsOfTheWholeGraphAlsoWhereEpochsAreValidatedOnBlocks) {
 // Links within blocks alone, from layer 2 on; layer 1 has the A·X of all links.
 TEST_F(ExactTest, BlocksLeaveOutTheLinksBetweenThem) {
   train(make_store(), "run");
-  const SavedModel saved = load_model(best_checkpoint(folder_ / "run"));
+  const SavedModel saved = load_model(RunFiles(folder_ / "run").best());
   const Store store(make_store());
   PartitionOptions partition;
   partition.parts = 12;
@@ -70,19 +70,48 @@ TEST_F(ExactTest, BlocksLeaveOutTheLinksBetweenThem) {
   EXPECT_EQ(found.test.confusion(), expected.test.confusion());
 }
 
+// A handful of validation nodes: only the rows that they need are computed, and the scores are those of the whole
+// graph.
+TEST_F(ExactTest, FewValidationNodesAreScoredAsOnTheWholeGraph) {
+  options_.model.layers = 2;
+  options_.train.epochs = 2;
+  options_.train.keep = KeptModel::kLast;
+  for (const bool multi_label : {false, true}) {
+    Dataset data = Store(make_store(multi_label)).dataset();
+    std::vector<uint8_t> split(data.split.span().begin(), data.split.span().end());
+    uint32_t kept = 0;
+    for (uint8_t& role : split)
+      if (role == static_cast<uint8_t>(Role::kValidation) && kept++ >= 5) role = static_cast<uint8_t>(Role::kTest);
+    data.split = SharedArray<uint8_t>(std::move(split));
+    const fs::path store = folder_ / fmt::format("few-{}", multi_label);
+    write_store(store, data, StagedDirectory::Existing::kRefuse);
+    for (const char* scaled : {"no", "columns", "rows"}) {
+      options_.train.standardise = scaled == std::string("columns");
+      options_.train.normalise_rows = scaled == std::string("rows");
+      const std::string run = fmt::format("run-{}-{}", multi_label, scaled);
+      train(store, run);
+      const nlohmann::json last = read_metrics(RunFiles(folder_ / run).metrics()).back().at("validation");
+      const Scores whole = Predictor(folder_ / run).evaluate({}).validation.scores();
+      EXPECT_EQ(whole.nodes, 5u);
+      EXPECT_EQ(last.at("loss").get<double>(), whole.loss) << run;
+      EXPECT_EQ(last.at("micro_f1").get<double>(), whole.micro_f1) << run;
+    }
+  }
+}
+
 // Gradients clipped to nothing: what moves is what decays.
 TEST_F(ExactTest, DecayReachesTheLayersOfItsScopeOnly) {
   options_.model.bias = true;
   options_.train.clip = 1e-30;
   options_.optimiser.weight_decay = 0.1f;
   const Store store(make_store());
-  { Trainer made(store, options_, RunDirectory::create(folder_ / "initial", "test")); }
-  const auto initial = parameters(last_checkpoint(folder_ / "initial"));
+  { Training made(store, options_, RunDirectory::create(folder_ / "initial", "test")); }
+  const auto initial = parameters(RunFiles(folder_ / "initial").last());
   for (const DecayScope scope : {DecayScope::kFirstLayer, DecayScope::kAll}) {
     options_.optimiser.decay_scope = scope;
     const std::string run = scope == DecayScope::kAll ? "all" : "first";
     train(store.path(), run);
-    const auto trained = parameters(last_checkpoint(folder_ / run));
+    const auto trained = parameters(RunFiles(folder_ / run).last());
     for (const auto& [name, values] : initial) {
       if (!name.ends_with(".weight")) continue;
       const bool decays = scope == DecayScope::kAll || name == "layer1.weight";

@@ -5,7 +5,7 @@
 #include "common/log.h"
 #include "generate/generate.h"
 #include "support.h"
-#include "train/trainer.h"
+#include "train/training.h"
 
 namespace cgcn {
 namespace {
@@ -28,7 +28,7 @@ TEST(Likeness, DepthPaysAndCutLinksCost) {
       options.train.eval_every = 10;
       options.train.seed = seed;
       const std::string run = fmt::format("run-{}-{}-{}", layers, static_cast<int>(method), seed);
-      const auto summary = Trainer(store, options, RunDirectory::create(folder / run, "test")).run();
+      const auto summary = Training(store, options, RunDirectory::create(folder / run, "test")).run();
       sum += 100 * summary.evaluation->test.scores().micro_f1;
     }
     return sum / 2;

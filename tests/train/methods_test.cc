@@ -13,7 +13,7 @@
 #include "method_names.h"
 #include "support.h"
 #include "train/predictor.h"
-#include "train/trainer.h"
+#include "train/training.h"
 
 namespace cgcn {
 namespace {
@@ -42,10 +42,10 @@ class MethodsTest : public testing::TestWithParam<Method> {
 
   void train(const std::string& run) {
     const Store store(folder_ / "store");
-    Trainer(store, options_, RunDirectory::create(folder_ / run, "test")).run();
+    Training(store, options_, RunDirectory::create(folder_ / run, "test")).run();
   }
   std::vector<float> weights(const std::string& run) {
-    const SavedModel saved = load_model(last_checkpoint(folder_ / run));
+    const SavedModel saved = load_model(RunFiles(folder_ / run).last());
     return {saved.model->values().begin(), saved.model->values().end()};
   }
 
@@ -124,12 +124,13 @@ TEST_P(MethodsTest, AnInterruptedRunGoesOnBitForBit) {
   options_.model.dropout = 0.2f;
   train("whole");
   const Store store(folder_ / "store");
-  { Trainer made(store, options_, RunDirectory::create(folder_ / "pieces", "test")); }
+  { Training made(store, options_, RunDirectory::create(folder_ / "pieces", "test")); }
   for (bool done = false; !done;) {  // stops after every step
-    Trainer trainer(store, options_, RunDirectory::reopen(folder_ / "pieces"));
-    if (trainer.state().epoch < 2 && trainer.state().batch < trainer.batches_per_epoch()) request_interrupt();
+    Training training(store, options_, RunDirectory::reopen(folder_ / "pieces"));
+    if (training.state().epoch < 2 && training.state().batch < training.input().batches->batches_per_epoch())
+      request_interrupt();
     try {
-      trainer.run();
+      training.run();
       done = true;
     } catch (const Interrupted&) {
     }
@@ -149,7 +150,7 @@ TEST_P(MethodsTest, AModelFromItsFilesScoresAsInTraining) {
   options_.train.normalise_rows = true;
   options_.method.first_layer = GetParam() == Method::kVrGcn ? FirstLayer::kExact : FirstLayer::kBatch;
   const Store store(folder_ / "store");
-  const TrainingSummary summary = Trainer(store, options_, RunDirectory::create(folder_ / "run", "test")).run();
+  const TrainingSummary summary = Training(store, options_, RunDirectory::create(folder_ / "run", "test")).run();
   EXPECT_GT(summary.work.embeddings, 0u);
   EXPECT_GT(summary.work.links, 0u);
   EXPECT_EQ(summary.history_bytes > 0, GetParam() == Method::kVrGcn);
@@ -161,13 +162,13 @@ TEST_P(MethodsTest, AModelFromItsFilesScoresAsInTraining) {
 TEST_P(MethodsTest, WhatCannotBeIsRefused) {
   const Store store(folder_ / "store");
   options_.train.normalise_rows = options_.train.standardise = true;
-  EXPECT_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "a", "test")), Error);
+  EXPECT_THROW(Training(store, options_, RunDirectory::create(folder_ / "a", "test")), Error);
   options_.train.normalise_rows = options_.train.standardise = false;
   options_.method.first_layer = FirstLayer::kBatch;
   if (GetParam() == Method::kVrGcn)
-    EXPECT_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "b", "test")), Error);
+    EXPECT_THROW(Training(store, options_, RunDirectory::create(folder_ / "b", "test")), Error);
   else
-    EXPECT_NO_THROW(Trainer(store, options_, RunDirectory::create(folder_ / "b", "test")));
+    EXPECT_NO_THROW(Training(store, options_, RunDirectory::create(folder_ / "b", "test")));
 }
 
 TEST(Labels, TrainingNeedsOneThatIsKnown) {
@@ -184,7 +185,7 @@ TEST(Labels, TrainingNeedsOneThatIsKnown) {
   options.method.method = Method::kCluster;
   for (uint32_t i = 0; i <= std::size(test::kOtherMethods); ++i) {
     const std::string message = test::message_of<Error>(
-        [&] { Trainer(store, options, RunDirectory::create(folder / fmt::format("run-{}", i), "test")); });
+        [&] { Training(store, options, RunDirectory::create(folder / fmt::format("run-{}", i), "test")); });
     EXPECT_NE(message.find("none of its training nodes has a known label"), std::string::npos) << message;
     if (i < std::size(test::kOtherMethods)) options.method.method = test::kOtherMethods[i];
   }
@@ -212,8 +213,8 @@ TEST(FirstLayerOfTheBatch, IsEvaluatedWithTheMatrixItIsTrainedWith) {
   for (const bool standardise : {false, true}) {
     options.train.standardise = standardise;
     const fs::path run = folder / fmt::format("run-{}", standardise);
-    Trainer trainer(store, options, RunDirectory::create(run, "test"));
-    const TrainingSummary summary = trainer.run();
+    Training training(store, options, RunDirectory::create(run, "test"));
+    const TrainingSummary summary = training.run();
     const double trained = read_metrics(run / "metrics.jsonl").at(0).at("loss");
     EXPECT_NEAR(summary.evaluation->train.scores().loss, trained, 1e-5 * trained);
     Predictor predictor(run);
@@ -221,7 +222,7 @@ TEST(FirstLayerOfTheBatch, IsEvaluatedWithTheMatrixItIsTrainedWith) {
     const EvaluationOptions one_block{.kind = EvaluationKind::kBlocks, .blocks = 1};
     EXPECT_NEAR(predictor.evaluate(one_block).train.scores().loss, trained, 1e-5 * trained);
     // A·X of the training graph, which no batch reads, takes no memory.
-    EXPECT_EQ(summary.features_bytes, trainer.layout().data.features.stored_bytes());
+    EXPECT_EQ(summary.features_bytes, training.input().layout.data.features.stored_bytes());
   }
   log::set_level(log::Level::kNormal);
 }

@@ -71,8 +71,8 @@ TEST(RunDirectory, IsNumberedLockedAndNeverOverwritten) {
               testing::HasSubstr("is training in it"));
   EXPECT_THAT(test::message_of<Error>([] { RunDirectory::reopen("runs/cora-1"); }),
               testing::HasSubstr("train without --resume"));
-  write_file_atomically(first.environment_file(), "{}");
-  write_file_atomically(first.config_file(), "");
+  write_file_atomically(first.files().environment(), "{}");
+  write_file_atomically(first.files().config(), "");
   EXPECT_THAT(test::message_of<Error>([] { RunDirectory::create("runs/cora-1", "x"); }),
               testing::HasSubstr("--resume to continue it"));
   EXPECT_THAT(test::message_of<Error>([] { RunDirectory::reopen("runs/cora-1"); }),
@@ -84,15 +84,15 @@ TEST(RunDirectory, TornMetricsArePassedOver) {
   const test::TemporaryFolder folder;
   RunDirectory run = RunDirectory::create(folder / "run", "");
   for (int epoch = 1; epoch <= 4; ++epoch) run.append_metrics({{"epoch", epoch}});
-  write_file_atomically(run.metrics_file(), read_text_file(run.metrics_file()) + "{\"epoch\":5,\"lo");
-  EXPECT_EQ(read_metrics(run.metrics_file()).size(), 4u);
+  write_file_atomically(run.files().metrics(), read_text_file(run.files().metrics()) + "{\"epoch\":5,\"lo");
+  EXPECT_EQ(read_metrics(run.files().metrics()).size(), 4u);
   run.drop_metrics_from(3);
-  EXPECT_EQ(read_text_file(run.metrics_file()), "{\"epoch\":1}\n{\"epoch\":2}\n");
+  EXPECT_EQ(read_text_file(run.files().metrics()), "{\"epoch\":1}\n{\"epoch\":2}\n");
   for (const char* wrong :
        {R"({"epoch":"3"})", R"({"epoch":3,"seconds":"1"})", R"({"epoch":3,"memory":1})", "[]", "{"}) {
-    write_file_atomically(run.metrics_file(), std::string(R"({"epoch":1})") + "\n" + wrong + "\n");
+    write_file_atomically(run.files().metrics(), std::string(R"({"epoch":1})") + "\n" + wrong + "\n");
     EXPECT_THAT(test::message_of<Error>([&] { run.drop_metrics_from(3); }),
-                testing::HasSubstr("metrics.jsonl:2: is not the record of an epoch"))
+                testing::HasSubstr("metrics.jsonl:2: is not an epoch's record"))
         << wrong;
   }
 }

@@ -1,5 +1,5 @@
 // Training on a small generated graph: repeatable, resumable, and refusing what it must.
-#include "train/trainer.h"
+#include "train/training.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,14 +10,14 @@
 
 #include "graph/npy.h"
 #include "train/predictor.h"
-#include "trainer_fixture.h"
+#include "training_fixture.h"
 
 namespace cgcn {
 namespace {
 
-using test::TrainerTest;
+using test::TrainingTest;
 
-TEST_F(TrainerTest, LearnsMoreThanTheLargestClass) {
+TEST_F(TrainingTest, LearnsMoreThanTheLargestClass) {
   options_.train.epochs = 15;
   const TrainingSummary summary = train(make_store(), "run");
   EXPECT_GT(summary.evaluation->test.scores().micro_f1, 0.6);
@@ -25,30 +25,32 @@ TEST_F(TrainerTest, LearnsMoreThanTheLargestClass) {
   EXPECT_EQ(read_metrics(folder_ / "run" / "metrics.jsonl").size(), 15u);
 }
 
-TEST_F(TrainerTest, ThreadsDoNotChangeABit) {
+TEST_F(TrainingTest, ThreadsDoNotChangeABit) {
   for (const bool standardise : {false, true}) {
     options_.train.standardise = standardise;
     set_thread_count(1);
     train(make_store(), fmt::format("one-{}", standardise));
     set_thread_count(3);
     train(make_store(), fmt::format("three-{}", standardise));
-    for (const auto& file : {last_checkpoint, best_checkpoint})
-      EXPECT_EQ(weights(file(folder_ / fmt::format("one-{}", standardise))),
-                weights(file(folder_ / fmt::format("three-{}", standardise))));
+    const RunFiles one(folder_ / fmt::format("one-{}", standardise)),
+        three(folder_ / fmt::format("three-{}", standardise));
+    EXPECT_EQ(weights(one.last()), weights(three.last()));
+    EXPECT_EQ(weights(one.best()), weights(three.best()));
   }
 }
 
-TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
+TEST_F(TrainingTest, AnInterruptedRunGoesOnBitForBit) {
   const Store store(make_store());
   train(store.path(), "whole");
   // Stops after every single step, the first one included.
-  { Trainer made(store, options_, RunDirectory::create(folder_ / "pieces", "test")); }
+  { Training made(store, options_, RunDirectory::create(folder_ / "pieces", "test")); }
   for (bool done = false; !done;) {
-    Trainer trainer(store, options_, RunDirectory::reopen(folder_ / "pieces"));
-    const bool steps_left = trainer.state().epoch < 3 && trainer.state().batch < trainer.batches_per_epoch();
+    Training training(store, options_, RunDirectory::reopen(folder_ / "pieces"));
+    const bool steps_left =
+        training.state().epoch < 3 && training.state().batch < training.input().batches->batches_per_epoch();
     if (steps_left) request_interrupt();
     try {
-      trainer.run([](const EpochRecord& record) {
+      training.run([](const EpochRecord& record) {
         if (record.epoch < 3) request_interrupt();
         return true;
       });
@@ -58,8 +60,8 @@ TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
     }
     clear_interrupt();
   }
-  EXPECT_EQ(weights(last_checkpoint(folder_ / "whole")), weights(last_checkpoint(folder_ / "pieces")));
-  EXPECT_EQ(weights(best_checkpoint(folder_ / "whole")), weights(best_checkpoint(folder_ / "pieces")));
+  EXPECT_EQ(weights(RunFiles(folder_ / "whole").last()), weights(RunFiles(folder_ / "pieces").last()));
+  EXPECT_EQ(weights(RunFiles(folder_ / "whole").best()), weights(RunFiles(folder_ / "pieces").best()));
   const auto whole = read_metrics(folder_ / "whole" / "metrics.jsonl"),
              pieces = read_metrics(folder_ / "pieces" / "metrics.jsonl");
   ASSERT_EQ(whole.size(), pieces.size());
@@ -70,7 +72,7 @@ TEST_F(TrainerTest, AnInterruptedRunGoesOnBitForBit) {
 }
 
 // Every kind of layer and optimiser: its state is in the checkpoint, and evaluation knows it.
-TEST_F(TrainerTest, OtherLayersAndOptimisersGoOnBitForBitAndEvaluateExactly) {
+TEST_F(TrainingTest, OtherLayersAndOptimisersGoOnBitForBitAndEvaluateExactly) {
   options_.model.input_projection = options_.model.residual = true;
   options_.model.norm_place = NormPlace::kBefore;
   options_.optimiser.kind = OptimiserKind::kAdamW;
@@ -82,42 +84,42 @@ TEST_F(TrainerTest, OtherLayersAndOptimisersGoOnBitForBitAndEvaluateExactly) {
     options_.train.epochs = 3;
     const fs::path whole = folder_ / fmt::format("whole-{}", static_cast<int>(kind)),
                    pieces = whole.string() + "-pieces";
-    const TrainingSummary summary = Trainer(store, options_, RunDirectory::create(whole, "test")).run();
+    const TrainingSummary summary = Training(store, options_, RunDirectory::create(whole, "test")).run();
     options_.train.epochs = 1;
-    Trainer(store, options_, RunDirectory::create(pieces, "test")).run();
+    Training(store, options_, RunDirectory::create(pieces, "test")).run();
     options_.train.epochs = 3;
-    Trainer(store, options_, RunDirectory::reopen(pieces)).run();
-    EXPECT_EQ(weights(last_checkpoint(whole)), weights(last_checkpoint(pieces)));
+    Training(store, options_, RunDirectory::reopen(pieces)).run();
+    EXPECT_EQ(weights(RunFiles(whole).last()), weights(RunFiles(pieces).last()));
     EXPECT_EQ(Predictor(whole).evaluate({}).test.scores().micro_f1, summary.evaluation->test.scores().micro_f1);
   }
 }
 
-TEST_F(TrainerTest, VrGcnHasNoInputProjection) {
+TEST_F(TrainingTest, VrGcnHasNoInputProjection) {
   options_.method.method = Method::kVrGcn;
   options_.model.input_projection = true;
   EXPECT_THAT(test::message_of<Error>([&] { train(make_store(), "run"); }), testing::HasSubstr("--input-projection"));
 }
 
 // Times and memory of a run that was stopped are those of all its sessions.
-TEST_F(TrainerTest, FiguresGoOnAfterAStop) {
+TEST_F(TrainingTest, FiguresGoOnAfterAStop) {
   options_.model.layers = 2;
   const Store store(make_store());
   const auto touched = [] { return Buffer<char>(size_t{128} << 20, 1); };
   const fs::path run = folder_ / "run";
   {
     const Buffer<char> held = touched();
-    Trainer trainer(store, options_, RunDirectory::create(run, "test"));
+    Training training(store, options_, RunDirectory::create(run, "test"));
     request_interrupt();
-    EXPECT_THROW(trainer.run(), Interrupted);
+    EXPECT_THROW(training.run(), Interrupted);
     clear_interrupt();
   }
-  const TrainingState stopped = load_model(last_checkpoint(run)).state;
+  const TrainingState stopped = load_model(RunFiles(run).last()).state;
   EXPECT_GT(stopped.epoch_waited, 0);
   EXPECT_GT(stopped.training_peak, size_t{128} << 20);
   ASSERT_FALSE(stopped.stages.empty());
   Buffer<char> after;
   const TrainingSummary summary =
-      Trainer(store, options_, RunDirectory::reopen(run)).run([&](const EpochRecord& record) {
+      Training(store, options_, RunDirectory::reopen(run)).run([&](const EpochRecord& record) {
         if (record.epoch == 1) {
           EXPECT_GT(record.batch_seconds, stopped.epoch_waited);
           after = Buffer<char>(size_t{512} << 20, 1);
@@ -126,11 +128,11 @@ TEST_F(TrainerTest, FiguresGoOnAfterAStop) {
       });
   EXPECT_GE(summary.training_peak, stopped.training_peak);  // the largest of the sessions
   EXPECT_GT(summary.peak_memory, summary.training_peak + (size_t{256} << 20));
-  EXPECT_EQ(summary.stages.stages().front().first, stopped.stages.front().first);
-  EXPECT_GT(summary.stages.stages().front().second, stopped.stages.front().second);
+  EXPECT_EQ(summary.stages.list().front().first, stopped.stages.front().first);
+  EXPECT_GT(summary.stages.list().front().second, stopped.stages.front().second);
 }
 
-TEST_F(TrainerTest, MemoryBeforeTheFirstStepIsNotTrainings) {
+TEST_F(TrainingTest, MemoryBeforeTheFirstStepIsNotTrainings) {
   const Store store(make_store());
   { const Buffer<char> given_back(size_t{512} << 20, 1); }
   if (memory_figures().peak_rss < size_t{512} << 20) GTEST_SKIP() << "the kernel does not tell the peak";
@@ -140,20 +142,20 @@ TEST_F(TrainerTest, MemoryBeforeTheFirstStepIsNotTrainings) {
 }
 
 // An embedding of the whole graph is used once for each link of its node.
-TEST_F(TrainerTest, UtilisationIsLinksAnEmbedding) {
+TEST_F(TrainingTest, UtilisationIsLinksAnEmbedding) {
   options_.method.method = Method::kFullBatch;
   const Store store(make_store());
-  Trainer trainer(store, options_, RunDirectory::create(folder_ / "run", "test"));
-  const CsrGraph& graph = trainer.layout().data.graph;
-  EXPECT_DOUBLE_EQ(trainer.run().work.utilisation(),
+  Training training(store, options_, RunDirectory::create(folder_ / "run", "test"));
+  const CsrGraph& graph = training.input().layout.data.graph;
+  EXPECT_DOUBLE_EQ(training.run().work.utilisation(),
                    static_cast<double>(graph.num_entries()) / static_cast<double>(graph.num_nodes()));
 }
 
 // The features turn into NaN on disk after the second epoch, which the run sees through its mapping.
-TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
+TEST_F(TrainingTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   options_.train.epochs = 5;
   const Store store(make_store());
-  const fs::path best = best_checkpoint(folder_ / "run");
+  const fs::path best = RunFiles(folder_ / "run").best();
   const auto spoil_features = [&] {
     for (const auto& entry : fs::recursive_directory_iterator(store.path() / "partitions")) {
       if (entry.path().filename() != "features.npy") continue;
@@ -167,9 +169,9 @@ TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
       fs::last_write_time(entry.path(), written);
     }
   };
-  Trainer trainer(store, options_, RunDirectory::create(folder_ / "run", "test"));
+  Training training(store, options_, RunDirectory::create(folder_ / "run", "test"));
   const std::string message = test::message_of<Error>([&] {
-    trainer.run([&](const EpochRecord& record) {
+    training.run([&](const EpochRecord& record) {
       if (record.epoch != 2) return true;
       EXPECT_FALSE(fs::exists(best));  // it is saved because the run fails
       spoil_features();
@@ -183,15 +185,15 @@ TEST_F(TrainerTest, NotANumberKeepsTheBestModelAndNamesTheStep) {
   EXPECT_EQ(read_metrics(folder_ / "run" / "metrics.jsonl").size(), 2u);
 }
 
-TEST_F(TrainerTest, ClippingScalesTheGradientDown) {
+TEST_F(TrainingTest, ClippingScalesTheGradientDown) {
   const fs::path store = make_store();
   const Store opened(store);
-  { Trainer made(opened, options_, RunDirectory::create(folder_ / "initial", "test")); }
-  const std::vector<float> initial = weights(last_checkpoint(folder_ / "initial"));
+  { Training made(opened, options_, RunDirectory::create(folder_ / "initial", "test")); }
+  const std::vector<float> initial = weights(RunFiles(folder_ / "initial").last());
   const auto trained = [&](double clip, const std::string& run) {
     options_.train.clip = clip;
     train(store, run);
-    return weights(last_checkpoint(folder_ / run));
+    return weights(RunFiles(folder_ / run).last());
   };
   const auto largest_change = [&](const std::vector<float>& now) {
     float largest = 0;
@@ -204,7 +206,7 @@ TEST_F(TrainerTest, ClippingScalesTheGradientDown) {
   EXPECT_LT(largest_change(trained(1e-12, "tight")), 1e-2 * largest_change(free));
 }
 
-TEST_F(TrainerTest, OfEqualScoresTheOneOfTheSmallestLossIsKept) {
+TEST_F(TrainingTest, OfEqualScoresTheOneOfTheSmallestLossIsKept) {
   options_.train.epochs = 8;
   options_.train.learning_rate = 1e-5;  // so small that no prediction changes, but the loss does
   const TrainingSummary summary = train(make_store(), "run");
@@ -223,7 +225,7 @@ TEST_F(TrainerTest, OfEqualScoresTheOneOfTheSmallestLossIsKept) {
   EXPECT_EQ(summary.kept_epoch, expected);
 }
 
-TEST_F(TrainerTest, StopsWhenPatienceIsOut) {
+TEST_F(TrainingTest, StopsWhenPatienceIsOut) {
   options_.train.epochs = 50;
   options_.train.patience = 3;
   options_.train.learning_rate = 0;  // nothing gets better than after the first epoch
@@ -234,7 +236,7 @@ TEST_F(TrainerTest, StopsWhenPatienceIsOut) {
   EXPECT_EQ(read_metrics(folder_ / "run" / "metrics.jsonl").size(), 4u);
 }
 
-TEST_F(TrainerTest, SchedulesAreFollowed) {
+TEST_F(TrainingTest, SchedulesAreFollowed) {
   const fs::path store = make_store();
   options_.train.epochs = 2;
   train(store, "two");
@@ -243,10 +245,10 @@ TEST_F(TrainerTest, SchedulesAreFollowed) {
   options_.train.step_epochs = 2;
   options_.train.step_factor = 0;
   train(store, "step");  // two epochs, and two more at a rate of 0
-  EXPECT_EQ(weights(last_checkpoint(folder_ / "step")), weights(last_checkpoint(folder_ / "two")));
+  EXPECT_EQ(weights(RunFiles(folder_ / "step").last()), weights(RunFiles(folder_ / "two").last()));
   options_.train.step_factor = 0.5;
   train(store, "half");
-  EXPECT_NE(weights(last_checkpoint(folder_ / "half")), weights(last_checkpoint(folder_ / "two")));
+  EXPECT_NE(weights(RunFiles(folder_ / "half").last()), weights(RunFiles(folder_ / "two").last()));
   options_.train.schedule = LearningRateSchedule::kCosine;
   train(store, "cosine");
   const auto metrics = read_metrics(folder_ / "cosine" / "metrics.jsonl");
@@ -255,7 +257,7 @@ TEST_F(TrainerTest, SchedulesAreFollowed) {
     EXPECT_EQ(metrics[epoch]["lr"].get<double>(), options_.train.learning_rate_at(epoch));
   options_.train.schedule = LearningRateSchedule::kConstant;
   train(store, "constant");
-  EXPECT_NE(weights(last_checkpoint(folder_ / "cosine")), weights(last_checkpoint(folder_ / "constant")));
+  EXPECT_NE(weights(RunFiles(folder_ / "cosine").last()), weights(RunFiles(folder_ / "constant").last()));
 }
 
 }  // namespace

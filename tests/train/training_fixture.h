@@ -8,13 +8,13 @@
 #include "common/threads.h"
 #include "generate/generate.h"
 #include "support.h"
-#include "train/trainer.h"
+#include "train/training.h"
 
 namespace cgcn::test {
 
-class TrainerTest : public testing::Test {
+class TrainingTest : public testing::Test {
  protected:
-  TrainerTest() {
+  TrainingTest() {
     log::set_level(log::Level::kQuiet);
     options_.model.layers = 3;
     options_.model.hidden = 16;
@@ -22,7 +22,7 @@ class TrainerTest : public testing::Test {
     options_.train.per_batch = 2;
     options_.train.epochs = 3;
   }
-  ~TrainerTest() override {
+  ~TrainingTest() override {
     clear_interrupt();
     set_thread_count(0);
     log::set_level(log::Level::kNormal);
@@ -39,7 +39,7 @@ class TrainerTest : public testing::Test {
   }
   TrainingSummary train(const fs::path& store, const std::string& run) {
     const Store opened(store);
-    return Trainer(opened, options_, RunDirectory::create(folder_ / run, "test")).run();
+    return Training(opened, options_, RunDirectory::create(folder_ / run, "test")).run();
   }
   std::vector<float> weights(const fs::path& file) {
     const SavedModel saved = load_model(file);

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "train/training.h"
+
+namespace cgcn {
+
+void print_summary(const TrainingSummary& summary, const Dataset& data, bool has_report);
+
+}  // namespace cgcn

@@ -1,0 +1,213 @@
+#include "engine/prediction.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "common/error.h"
+#include "graph/npy.h"
+
+namespace cgcn {
+namespace {
+
+// RFC 4180: quoted where it has to be.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+// The nodes that a file lists by the user's ids, one a line, in its order.
+std::vector<NodeId> read_nodes(const fs::path& path, const Dataset& data) {
+  std::unordered_map<std::string, NodeId> known;
+  known.reserve(data.num_nodes());
+  for (NodeId v = 0; v < data.num_nodes(); ++v) known.emplace(data.ids.text(v), v);
+  const std::string text = read_text_file(path);
+  std::vector<NodeId> nodes;
+  size_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = text.find('\n', begin);
+    if (end == std::string::npos) end = text.size();
+    std::string id = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (!id.empty() && id.back() == '\r') id.pop_back();
+    if (id.empty()) continue;
+    const auto found = known.find(id);
+    if (found == known.end())
+      throw Error(fmt::format("the graph has no node '{}'", id), fmt::format("{}:{}", path.string(), number));
+    nodes.push_back(found->second);
+  }
+  if (nodes.empty()) throw Error("lists no nodes", path.string());
+  return nodes;
+}
+
+bool is_npy(const fs::path& output) { return output.extension() == ".npy"; }
+
+bool has_label(const Labels& labels, NodeId v) {
+  if (!labels.multi_label()) return labels.class_of(v) >= 0;
+  const std::span<const uint8_t> bits = labels.bit_row(v);
+  return std::any_of(bits.begin(), bits.end(), [](uint8_t byte) { return byte != 0; });
+}
+
+// Empty: all.
+std::vector<NodeId> choose_nodes(const PredictionRequest& request, const Dataset& data) {
+  std::vector<NodeId> chosen = request.nodes.empty() ? std::vector<NodeId>() : read_nodes(request.nodes, data);
+  if (!request.unlabelled || !data.labels.present()) return chosen;
+  if (request.nodes.empty())
+    for (NodeId v = 0; v < data.num_nodes(); ++v) chosen.push_back(v);
+  std::erase_if(chosen, [&](NodeId v) { return has_label(data.labels, v); });
+  if (chosen.empty())
+    throw Error(request.nodes.empty() ? "every node has a label"
+                                      : fmt::format("every node that {} lists has a label", request.nodes),
+                "--unlabelled", "leave it out");
+  return chosen;
+}
+
+uint32_t choose_layer(const PredictionRequest& request, uint32_t layers) {
+  if (request.layer > layers) throw Error(fmt::format("the model has {} layers", layers), "--layer");
+  if (request.kind != PredictionKind::kEmbeddings) return layers;
+  return request.layer > 0 ? request.layer : std::max(1u, layers - 1);
+}
+
+}  // namespace
+
+void PredictionRequest::list_options(OptionList& list) {
+  list.begin_group("Prediction");
+  list.add_choice("what", &kind,
+                  {{"classes", PredictionKind::kClasses},
+                   {"class+probability", PredictionKind::kClassAndProbability},
+                   {"probabilities", PredictionKind::kProbabilities},
+                   {"embeddings", PredictionKind::kEmbeddings}},
+                  "classes with their probability, the probability of every class, or the embeddings of a layer");
+  list.add("layer", &layer, "with --what embeddings: layer, from 1; 0: the last hidden layer").range(0, 64);
+  list.add("nodes", &nodes, "only the nodes whose ids this file lists, one per line, in its order").value("FILE");
+  list.add("unlabelled", &unlabelled, "only the nodes without a label");
+}
+
+Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
+    : kind_(request.kind), predictor_(predictor), multi_label_(predictor.saved().shape.multi_label) {
+  const uint32_t layer = choose_layer(request, predictor.num_layers());
+  nodes_ = choose_nodes(request, predictor.data());
+  std::optional<SlabMatrix> packed;
+  if (!nodes_.empty()) packed = predictor.embeddings_of(nodes_, layer);
+  packed_ = packed.has_value();
+  values_ = packed ? *std::move(packed) : predictor.embeddings(layer);
+}
+
+template <class Use>
+void Prediction::for_each_row(Use&& use) const {
+  constexpr size_t kRows = 4096;
+  const bool in_order = nodes_.empty() || packed_;
+  std::vector<float> scratch((in_order ? kRows : 1) * values_.columns()), row(values_.columns());
+  for (size_t i = 0; i < nodes();) {
+    const size_t first = in_order ? i : nodes_[i], last = in_order ? std::min(nodes(), i + kRows) : first + 1;
+    const kernels::ConstMatrix rows = values_.read_rows({first, last}, scratch.data());
+    for (size_t r = 0; r < rows.rows; ++r, ++i) {
+      std::copy_n(rows.row(r), values_.columns(), row.begin());
+      use(nodes_.empty() ? static_cast<NodeId>(i) : nodes_[i], std::span<float>(row));
+    }
+  }
+}
+
+void Prediction::write_csv(const Write& write) const {
+  write(csv_header());
+  for_each_row([&](NodeId v, std::span<float> row) { write(csv_row(v, row)); });
+}
+
+void Prediction::write_npy(const Write& write) const {
+  write(npy_header());
+  for_each_row([&](NodeId, std::span<float> row) { write(npy_row(row)); });
+}
+
+uint32_t Prediction::columns(bool npy) const {
+  if (kind_ == PredictionKind::kClassAndProbability) return 2;
+  return kind_ == PredictionKind::kClasses && !(npy && multi_label_) ? 1 : static_cast<uint32_t>(values_.columns());
+}
+
+std::string Prediction::csv_header() const {
+  if (kind_ == PredictionKind::kClasses) return multi_label_ ? "id,classes\n" : "id,class\n";
+  if (kind_ == PredictionKind::kClassAndProbability)
+    return multi_label_ ? "id,classes,probabilities\n" : "id,class,probability\n";
+  std::string header = "id";
+  for (uint32_t c = 0; c < values_.columns(); ++c)
+    header += "," + (kind_ == PredictionKind::kProbabilities ? csv_field(predictor_.class_name(c)) : std::to_string(c));
+  return header + "\n";
+}
+
+std::string Prediction::csv_row(NodeId v, std::span<float> row) const {
+  std::string text = csv_field(predictor_.data().ids.text(v));
+  if (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kEmbeddings) {
+    if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_);
+    for (const float x : row) text += fmt::format(",{}", x);
+    return text + "\n";
+  }
+  const std::vector<uint32_t> classes = classes_of(row);
+  std::string names, probabilities;
+  if (kind_ == PredictionKind::kClassAndProbability) to_probabilities(row, multi_label_);
+  for (const uint32_t c : classes) {
+    const char* separator = names.empty() ? "" : ";";
+    names += separator + predictor_.class_name(c);
+    probabilities += fmt::format("{}{}", separator, row[c]);
+  }
+  text += "," + csv_field(names);
+  return text + (kind_ == PredictionKind::kClassAndProbability ? "," + probabilities : "") + "\n";
+}
+
+std::string Prediction::npy_header() const {
+  const uint64_t rows = nodes(), columns = values_.columns();
+  if (kind_ != PredictionKind::kClasses) return make_npy_header("<f4", std::vector<uint64_t>{rows, columns});
+  if (multi_label_) return make_npy_header("|u1", std::vector<uint64_t>{rows, columns});
+  return make_npy_header("<i4", std::vector<uint64_t>{rows});
+}
+
+std::string Prediction::npy_row(std::span<float> row) const {
+  if (kind_ == PredictionKind::kClasses && multi_label_) {
+    std::string bits;
+    for (const float z : row) bits += static_cast<char>(z > 0);
+    return bits;
+  }
+  if (kind_ == PredictionKind::kClasses) {
+    const auto label = static_cast<int32_t>(largest_class(row));
+    return {reinterpret_cast<const char*>(&label), sizeof label};
+  }
+  if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_);
+  return {reinterpret_cast<const char*>(row.data()), row.size_bytes()};
+}
+
+// The one with the largest logit; or all whose logit is above 0.
+std::vector<uint32_t> Prediction::classes_of(std::span<const float> logits) const {
+  if (!multi_label_) return {largest_class(logits)};
+  std::vector<uint32_t> classes;
+  for (uint32_t c = 0; c < logits.size(); ++c)
+    if (logits[c] > 0) classes.push_back(c);
+  return classes;
+}
+
+// Neither a file of a graph store nor what is read here is replaced.
+void require_writable(const PredictionRequest& request, const fs::path& output) {
+  if (request.layer > 0 && request.kind != PredictionKind::kEmbeddings)
+    throw Error("needs --what embeddings", "--layer");
+  if (output.empty()) return;
+  if (!is_npy(output) && output.extension() != ".csv")
+    throw Error(fmt::format("'{}' ends neither in .npy nor in .csv", output.string()), "--output");
+  if (request.kind == PredictionKind::kClassAndProbability && is_npy(output))
+    throw Error("classes with their probabilities cannot be one array", "--output", "a .csv file");
+  std::error_code ignored;
+  if (fs::exists(output.parent_path() / "meta.json", ignored))
+    throw Error("lies in a graph store", output.string(), "--output in another folder");
+  if (fs::equivalent(output, request.nodes, ignored))
+    throw Error("is the file that --nodes reads", output.string(), "--output with another name");
+}
+
+void write_prediction(const Prediction& prediction, const fs::path& output) {
+  OutputFile file = OutputFile::staged(output);
+  const auto write = [&](const std::string& text) { file.write(text); };
+  if (is_npy(output))
+    prediction.write_npy(write);
+  else
+    prediction.write_csv(write);
+  file.commit();
+}
+
+}  // namespace cgcn

@@ -1,0 +1,32 @@
+// Where the options of a run come from. Later ones win: defaults, a recipe, a TOML file, what was given by name. A run
+// that goes on has its own configuration, and may change what was not learnt from.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/run_options.h"
+
+namespace cgcn {
+
+struct RunSettings {
+  RunSettings() { options.list_options(list); }
+
+  RunOptions options;
+  OptionList list;  // of `options`
+  std::string recipe, config;
+  uint32_t processes = 1;                                  // as many batches in a step where nobody says how many
+  std::vector<std::pair<std::string, std::string>> given;  // option and value, as somebody named them
+
+  void settle();
+  void settle_resumed(const std::string& run);
+};
+
+// A path that means the same from any folder, since a run may go on from elsewhere; empty stays empty.
+std::string whole_path(const std::string& path);
+
+// The graph store that a run was trained on. Error where it is not known or not there any more.
+std::string store_of_run(const std::string& run);
+
+}  // namespace cgcn

@@ -1,0 +1,138 @@
+#include "train/plan.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "common/progress.h"
+#include "nn/history.h"
+#include "partition/metis.h"
+#include "train/evaluation.h"
+#include "train/slot_gradients.h"
+
+namespace cgcn {
+namespace {
+
+// Before there are clusters: those of a batch are taken for a little larger than the mean, and for twice as well
+// linked.
+constexpr double kLargerThanMean = 1.1, kBetterLinked = 2;
+
+void require_trainable(const Dataset& data) {
+  if (!data.labels.present()) throw Error("has no labels to train on", data.path.string(), "import it with labels");
+  if (data.split_sizes()[0] == 0)
+    throw Error("has no training nodes", data.path.string(), "import it with a split, such as --split 60/20/20");
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.is_trained_on(v)) return;
+  throw Error(
+      "none of its training nodes has a known label", data.path.string(),
+      "import it with labels of training nodes, or with a split of the labelled nodes, such as --split 60/20/20");
+}
+
+void require_possible(const RunOptions& options, const Dataset& data) {
+  if (options.method.method == Method::kVrGcn && options.method.first_layer == FirstLayer::kBatch)
+    throw Error("vrgcn takes the first layer's aggregation exact: it has a history of embeddings, not of features",
+                "--first-layer batch", "leave it out");
+  if (options.method.method == Method::kVrGcn && options.model.input_projection)
+    throw Error("vrgcn takes the first layer's aggregation exact, which an input projection does not allow",
+                "--input-projection", "leave it out, or use another --method");
+  if (options.method.method == Method::kVrGcn && options.train.batches_per_step > 1)
+    throw Error("vrgcn keeps a history of embeddings that every batch changes: a step has one batch, in one process",
+                "--batches-per-step", "leave it and mpirun out, or use another --method");
+  if (options.method.first_layer == FirstLayer::kBatch && !options.model.input_projection &&
+      !data.features.is_dense() && options.model.dropout > 0 && options.model.dropout_place == DropoutPlace::kAfter)
+    throw Error(
+        "with sparse features, a first layer that aggregates over the batch cannot apply dropout after aggregation",
+        "--first-layer batch", "--dropout-place before, or --dropout 0");
+  if (options.train.standardise && options.train.normalise_rows)
+    throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
+}
+
+// What a model of this size takes whatever the clusters are.
+void require_memory_for_model(const TrainingPlan& plan) {
+  const Model model = Model::planned(plan.options.model, shape_of(plan.data));
+  const uint64_t least =
+      model_bytes(plan.options, model) + model.sparse_input_bytes(0, 0) + least_evaluation_memory(model, plan.data);
+  if (memory_left(plan.budget) < least)
+    refuse_memory_left(std::max(least, forecast_training_memory(plan)),
+                       fmt::format("a model of {} weights", format_count(model.num_weights())));
+}
+
+uint64_t share_of(double share, uint64_t bytes) {
+  return static_cast<uint64_t>(std::min(share, 1.0) * static_cast<double>(bytes));
+}
+
+}  // namespace
+
+TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes) {
+  TrainingPlan plan{store, options, store.dataset(), options.memory.budget(processes)};
+  require_trainable(plan.data);
+  require_possible(options, plan.data);
+  require_memory_for_model(plan);
+  return plan;
+}
+
+ModelShape shape_of(const Dataset& data) {
+  return {.input_columns = data.features.columns(),
+          .sparse_input = !data.features.is_dense(),
+          .num_classes = data.labels.num_classes(),
+          .multi_label = data.labels.multi_label()};
+}
+
+uint64_t resident_model_bytes(const RunOptions& options, const Model& model) {
+  const uint64_t gradients = model.value_bytes() + SlotGradients::planned_bytes(model, options.train.batches_per_step);
+  return model.value_bytes() + gradients + planned_optimiser_bytes(options.optimiser, model);
+}
+
+uint64_t model_bytes(const RunOptions& options, const Model& model) {
+  const uint64_t best = model.value_bytes(), loaded = model.value_bytes();
+  return resident_model_bytes(options, model) + best + loaded;
+}
+
+uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates) {
+  ColumnScaling scaling;
+  scaling.rows = options.train.normalise_rows;
+  if (options.train.standardise) scaling.mean.resize(1);
+  return scaling.copied_bytes(features, aggregates);
+}
+
+uint64_t forecast_training_memory(const TrainingPlan& plan) {
+  const RunOptions& options = plan.options;
+  const Dataset& data = plan.data;
+  const uint64_t nodes = plan.partition().transductive ? data.num_nodes() : data.split_sizes()[0];
+  const uint32_t clusters = plan.partition().parts_of(nodes);
+  const double share = static_cast<double>(nodes) / data.num_nodes();  // of the nodes, and of their neighbours again
+  const uint64_t entries = share_of(share * share, data.graph.num_entries()) + nodes;
+  const uint64_t features = share_of(
+      share, data.features.is_dense() ? data.features.num_entries() * sizeof(float) : data.features.stored_bytes());
+  const uint64_t arrays = (plan.takes_x() ? 1 : 0) + (plan.takes_product() ? 1 : 0);
+  Model model = Model::planned(options.model, shape_of(data));
+
+  uint64_t bytes = ClusterLayout::table_bytes(data, nodes) + ClusterBatches::table_bytes(nodes);
+  if (options.method.uses_clusters()) {
+    const uint32_t q = options.train.clusters_per_batch(clusters);
+    const double of_batch = static_cast<double>(q) / clusters;
+    const auto rows = static_cast<uint32_t>(std::min(nodes, share_of(kLargerThanMean * of_batch, nodes) + 1));
+    const BatchLimits batch{.max_nodes = rows, .max_entries = share_of(kBetterLinked * of_batch, entries)};
+    model.reserve(batch);
+    const ClusterStorageSizes sizes(clusters, q, batch, data.graph.directed(), options.model.layer_normalisation());
+    bytes += (kBatchesAhead + 1) *
+             (ClusterBatches::storage_bytes(sizes) + arrays * share_of(kBetterLinked * of_batch, features));
+  } else {  // a batch may be all there is
+    const BatchLimits whole{.max_nodes = static_cast<uint32_t>(nodes), .max_entries = entries};
+    if (options.method.method == Method::kFullBatch) model.reserve(whole);
+    bytes += ClusterBatches::storage_bytes({1, 1, whole, data.graph.directed(), options.model.layer_normalisation()});
+    const uint64_t link_bytes = sizeof(NodeId) + (data.graph.weighted() ? sizeof(float) : 0);
+    bytes += arrays * features + entries * link_bytes;
+  }
+  if (options.method.method == Method::kVrGcn) bytes += EmbeddingHistory::planned_bytes(model, nodes);
+  bytes += model_bytes(options, model) + model.workspace_bytes();
+  bytes += share_of(share, scaled_bytes(options, data.features, plan.takes_product()));
+  bytes += least_evaluation_memory(model, data) +
+           scaled_bytes(options, data.features, options.evaluated_product().has_value());
+  bytes = std::max(bytes, least_aggregation_memory(data));
+  if (options.train.evaluation.kind == EvaluationKind::kBlocks)
+    bytes = std::max(bytes, resident_model_bytes(options, model) +
+                                estimate_metis_memory(data.num_nodes(), data.graph.num_entries()));
+  return bytes;
+}
+
+}  // namespace cgcn

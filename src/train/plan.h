@@ -1,0 +1,44 @@
+// The first of the three verbs of training, plan → prepare → loop: what a run will be and take, decided from its
+// options and the graph before anything is made. A refusal is instant.
+#pragma once
+
+#include "common/memory_budget.h"
+#include "graph/store.h"
+#include "nn/model.h"
+#include "train/run_options.h"
+
+namespace cgcn {
+
+inline constexpr uint32_t kBatchesAhead = 2;  // prepared while one is in use
+
+struct TrainingPlan {
+  const Store& store;
+  RunOptions options;
+  Dataset data;         // of the store
+  uint64_t budget = 0;  // of memory, for the whole process
+
+  PartitionOptions partition() const { return options.method.partition(options.partition); }
+  bool takes_product() const { return !options.batch_aggregates_input(); }  // a batch reads A·X
+  bool takes_x() const {
+    return options.model.convolution == ConvolutionForm::kConcat || options.batch_aggregates_input();
+  }
+};
+
+// Error if the graph has nothing to train on, where options contradict it or each other, or where the memory is too
+// little whatever the clusters will be.
+// processes: that share the memory of this machine.
+TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes = 1);
+
+ModelShape shape_of(const Dataset& data);
+
+// Weights, gradients and the optimiser's state: what is there from the start …
+uint64_t resident_model_bytes(const RunOptions& options, const Model& model);
+// … and the weights of the best epoch until they are saved, or those that are read from a checkpoint.
+uint64_t model_bytes(const RunOptions& options, const Model& model);
+// Copies of the features if they are scaled. Before the scaling is measured: only whether there will be one counts.
+uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates);
+
+// What training takes at least, besides what the process has now, as far as that can be told before there are clusters.
+uint64_t forecast_training_memory(const TrainingPlan& plan);
+
+}  // namespace cgcn

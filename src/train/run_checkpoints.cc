@@ -1,0 +1,128 @@
+#include "train/run_checkpoints.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/error.h"
+#include "common/mapping_faults.h"
+
+namespace cgcn {
+namespace {
+
+// Moments of older checkpoints, which nothing names any more.
+void remove_other_optimisers(const RunFiles& files, const fs::path& kept) {
+  std::error_code ignored;
+  for (const fs::path& file : files.optimisers())
+    if (file.filename() != kept.filename()) fs::remove(file, ignored);
+}
+
+// The same file under a second name, which stays when the first is replaced.
+void keep_link(const fs::path& file, const fs::path& name) {
+  std::error_code problem;
+  fs::remove(name, problem);
+  fs::create_hard_link(file, name, problem);
+  if (problem) fs::copy_file(file, name, problem);  // a file system without links
+  if (problem) throw Error(fmt::format("cannot write: {}", problem.message()), name.string());
+}
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(const RunFiles& files, ModelOrigin origin, Model& model, Optimiser& optimiser,
+                               EmbeddingHistory* history, TrainingState& state, bool writes)
+    : files_(files),
+      origin_(std::move(origin)),
+      model_(model),
+      optimiser_(optimiser),
+      history_(history),
+      state_(state),
+      writes_(writes) {}
+
+void RunCheckpoints::require_same_options(const RunFiles& files, RunOptions options) {
+  std::error_code problem;
+  if (!fs::exists(files.last(), problem)) return;
+  RunOptions saved = load_model(files.last()).options;
+  OptionList before, now;
+  saved.list_options(before);
+  options.list_options(now);
+  for (const Option& option : now.all())
+    if (const std::string then = before.find(option.name())->text();
+        then != option.text() && !option.may_change_on_resume())
+      throw Error(fmt::format("{} is {}, but the checkpoint was trained with {}", option.name(), option.text(), then),
+                  files.config().string(), fmt::format("set it back to {}, or train again with another --run", then));
+}
+
+bool RunCheckpoints::exist() const {
+  std::error_code problem;
+  return fs::exists(files_.last(), problem);
+}
+
+void RunCheckpoints::resume(const fs::path& partition) {
+  const SavedModel saved = load_model(files_.last());
+  const auto refuse = [&](const std::string& what, const std::string& where) -> void {
+    throw Error(what + " has changed since this run began", where, "train again with another --run");
+  };
+  const TrainedOn &before = saved.trained_on, &now = origin_.trained_on;
+  if (before.content_hash != now.content_hash) refuse("the graph store", now.store);
+  if (before.partition_hash != now.partition_hash) refuse("the partition", partition.string());
+  const uint32_t epochs = origin_.options.train.epochs;
+  if (epochs < saved.state.epoch)
+    throw Error(fmt::format("the run has {} epochs already", saved.state.epoch), "--epochs", "more, or another --run");
+  std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
+  load_optimiser(files_.folder(), saved, model_, optimiser_, history_);
+  state_ = saved.state;
+  if (state_.epoch < epochs) state_.standing = state_.regular;
+}
+
+void RunCheckpoints::take_back_regular_best() {
+  const fs::path file = files_.regular_best();
+  std::error_code problem;
+  if (fs::exists(file, problem) && load_model(file).state.standing.best_epoch == state_.standing.best_epoch)
+    fs::rename(file, files_.best(), problem);
+  if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), file.string());
+}
+
+void RunCheckpoints::keep_if_best(const Scores& validation, bool regular) {
+  Standing& best = state_.standing;
+  const bool better = validation.micro_f1 > best.best_score ||
+                      (validation.micro_f1 == best.best_score && validation.loss < best.best_loss);
+  if (!better || !std::isfinite(validation.loss)) {
+    ++best.since_best;
+  } else {
+    if (!regular && best.best_epoch > 0 && writes_) {
+      save_best();
+      keep_link(files_.best(), files_.regular_best());
+    }
+    best = {validation.micro_f1, validation.loss, state_.epoch + 1, 0};
+    if (writes_) {
+      best_values_ = Buffer<float>(model_.values().size());
+      std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
+    }
+  }
+  if (regular) state_.regular = best;
+  if (best.best_epoch == state_.epoch + 1) best_state_ = state_;
+}
+
+void RunCheckpoints::save_best() {
+  if (best_values_.empty()) return;
+  save_model(files_.best(), origin_, {model_, best_values_}, best_state_);
+  best_values_ = {};
+}
+
+void RunCheckpoints::save() {
+  check_mappings();
+  save_best();
+  const fs::path optimiser = files_.optimiser(state_.step);
+  save_optimiser(optimiser, model_, optimiser_, history_);
+  save_model(files_.last(), origin_, {model_, model_.values()}, state_, optimiser.filename().string());
+  remove_other_optimisers(files_, optimiser);
+  since_save_.restart();
+}
+
+uint32_t RunCheckpoints::load_kept() {
+  if (origin_.options.train.keep == KeptModel::kLast || state_.standing.best_epoch == 0) return state_.epoch;
+  const SavedModel saved = load_model(files_.best());
+  std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
+  return state_.standing.best_epoch;
+}
+
+}  // namespace cgcn

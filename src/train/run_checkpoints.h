@@ -1,0 +1,53 @@
+// The checkpoints of a run as it continues: the last state, and the model that did best on validation.
+#pragma once
+
+#include "common/timer.h"
+#include "train/checkpoint.h"
+#include "train/metrics.h"
+#include "train/run_directory.h"
+
+namespace cgcn {
+
+class RunCheckpoints {
+ public:
+  // Everything outlives it; history: null if the method keeps none. writes: false for a rank of a group that leaves
+  // the files to the first one, and only keeps the standing.
+  RunCheckpoints(const RunFiles& files, ModelOrigin origin, Model& model, Optimiser& optimiser,
+                 EmbeddingHistory* history, TrainingState& state, bool writes = true);
+
+  // The checkpoint knows what it was trained with; config.toml, where the options come from, may have been edited.
+  // Error if they differ in what a resumed run may not change.
+  static void require_same_options(const RunFiles& files, RunOptions options);
+
+  const ModelOrigin& origin() const { return origin_; }
+  // Whether there is one to continue from.
+  bool exist() const;
+  // Weights, optimiser and state of the last one. Error if the graph or its partition, which is in this folder, has
+  // changed since.
+  void resume(const fs::path& partition);
+  // A run of more epochs continues as if it had always been so long: without the validation of its old last epoch.
+  void take_back_regular_best();
+
+  // Better: a higher micro F1; at the same F1 a lower loss. Not regular: only because the run ends here.
+  void keep_if_best(const Scores& validation, bool regular);
+  void save();
+  void save_best();
+  double seconds_since_save() const { return since_save_.seconds(); }
+
+  // Brings back the weights that the run offers; the epoch that they are of.
+  uint32_t load_kept();
+
+ private:
+  const RunFiles& files_;
+  ModelOrigin origin_;
+  Model& model_;
+  Optimiser& optimiser_;
+  EmbeddingHistory* history_;
+  TrainingState& state_;
+  bool writes_;
+  Buffer<float> best_values_;  // not yet in its file; empty: that is up to date
+  TrainingState best_state_;
+  Timer since_save_;
+};
+
+}  // namespace cgcn

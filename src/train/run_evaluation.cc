@@ -1,0 +1,83 @@
+#include "train/run_evaluation.h"
+
+#include <algorithm>
+
+namespace cgcn {
+
+Scores RunEvaluation::validate() {
+  if (input_.blocks) {
+    if (input_.training_memory + input_.blocks->mapped_bytes() > plan_.budget) release_pages();
+    return input_.blocks->evaluate(model_).validation.scores();
+  }
+  if (group_.size() == 1)  // the ranks of a group share all nodes
+    if (const std::optional<Scores> scores = score_neighbourhood()) return *scores;
+  return evaluate_exactly_in_budget(/*show_progress=*/false, nullptr).validation.scores();
+}
+
+// Nothing where the graph is large, or where the validation nodes need most of it: then all of it is computed.
+void RunEvaluation::plan_neighbourhood() {
+  near_planned_ = true;
+  const Dataset& data = plan_.data;
+  if (data.num_nodes() > kRowsScored) return;
+  scaled_ = data;
+  scaled_->features = whole().x;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.role(v) == Role::kValidation) nodes_.push_back(v);
+  std::optional<FeatureMatrix> product;
+  if (plan_.options.evaluated_product()) product = whole().aggregated;
+  static const ColumnScaling kScaledAlready;
+  near_.emplace(model_, *scaled_, plan_.options.first_normalisation(), kScaledAlready, std::move(product));
+  if (!near_->possible() || !near_->plan(nodes_, model_.num_layers(), memory_left(plan_.budget))) near_.reset();
+}
+
+// The same bits as from all nodes: so few are scored in one sum, which sees them in the same order.
+std::optional<Scores> RunEvaluation::score_neighbourhood() {
+  if (!near_planned_) plan_neighbourhood();
+  if (!near_) return std::nullopt;
+  const ModelShape& shape = model_.shape();
+  const SlabMatrix logits = near_->run();
+  std::vector<float> rows(size_t{plan_.data.num_nodes()} * shape.num_classes);
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    std::copy_n(logits.matrix().row(i), shape.num_classes, &rows[size_t{nodes_[i]} * shape.num_classes]);
+  Tally tally(shape.num_classes, shape.multi_label);
+  tally.add(rows.data(), shape.num_classes, 0, nodes_, plan_.data.labels);
+  return tally.scores();
+}
+
+const PreparedFeatures& RunEvaluation::whole() {
+  if (!whole_) {
+    release_pages();
+    group_.in_turn([&] {
+      whole_ = prepare_features(plan_.store, plan_.data, plan_.options.evaluated_product(), input_.scaling,
+                                memory_left(plan_.budget));
+    });
+  }
+  return *whole_;
+}
+
+void RunEvaluation::release_pages() const {
+  plan_.store.release_pages();
+  input_.release_pages();
+  if (whole_) whole_->aggregated.release_rows(0, whole_->aggregated.rows());
+}
+
+// Where everything fits at once nothing is given back. Otherwise the evaluation has the room of what training keeps
+// mapped, and gives its own pages back when it is done.
+Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, RowSample* hidden) {
+  const Dataset& data = plan_.data;
+  const PreparedFeatures& features = whole();
+  if (!share_) share_.emplace(group_, data.graph);
+  const InferenceInput input{data.graph, features.x, features.aggregated, &*share_};
+  const uint64_t least = least_evaluation_memory(model_, data);
+  const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) <= plan_.budget;
+  uint64_t memory = plan_.budget;
+  if (!roomy) {  // what was planned, or less where the program has come to take more than its margin
+    release_pages();
+    memory = std::min(input_.evaluation_memory, std::max(least, memory_left(plan_.budget)));
+  }
+  Evaluation evaluation = evaluate_exactly(model_, input, data, memory, show_progress, hidden);
+  if (!roomy) release_pages();
+  return evaluation;
+}
+
+}  // namespace cgcn

@@ -1,0 +1,42 @@
+// Scores of the model while it trains: exact ones find room in the budget beside what training keeps in memory.
+#pragma once
+
+#include <optional>
+
+#include "train/neighbourhood.h"
+#include "train/prepare.h"
+
+namespace cgcn {
+
+class RunEvaluation {
+ public:
+  // All outlive it.
+  RunEvaluation(const TrainingPlan& plan, const TrainingInput& input, Model& model, dist::Group& group)
+      : plan_(plan), input_(input), model_(model), group_(group) {}
+
+  // Of the validation nodes, as the options say.
+  Scores validate();
+  // Of all nodes, exactly, with the hidden rows of some nodes.
+  Evaluation test(RowSample* hidden) { return evaluate_exactly_in_budget(/*show_progress=*/true, hidden); }
+
+ private:
+  std::optional<Scores> score_neighbourhood();
+  void plan_neighbourhood();
+  const PreparedFeatures& whole();
+  Evaluation evaluate_exactly_in_budget(bool show_progress, RowSample* hidden);
+  void release_pages() const;
+
+  const TrainingPlan& plan_;
+  const TrainingInput& input_;
+  Model& model_;
+  dist::Group& group_;
+  std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
+  std::optional<GraphShare> share_;        // the same
+  // Where the rows that validation nodes need are far fewer than all.
+  std::optional<Dataset> scaled_;  // with the features as the model takes them
+  std::vector<NodeId> nodes_;      // those of validation
+  std::optional<NeighbourhoodInference> near_;
+  bool near_planned_ = false;
+};
+
+}  // namespace cgcn

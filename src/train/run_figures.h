@@ -1,0 +1,56 @@
+// What a run has taken of time and memory, over all its sessions.
+#pragma once
+
+#include <algorithm>
+
+#include "common/memory.h"
+#include "train/checkpoint.h"
+#include "train/stage.h"
+
+namespace cgcn {
+
+class RunFigures {
+ public:
+  StageTimes& stages() { return stages_; }
+  const StageTimes& stages() const { return stages_; }
+  double total_seconds() const { return seconds_before_ + session_.seconds(); }
+  uint64_t peak_memory() const { return std::max(peak_before_, memory_figures().peak_rss); }
+
+  // Figures of earlier sessions count.
+  void resume(const TrainingState& state) {
+    seconds_before_ = state.total_seconds;
+    StageTimes all;
+    all.add(state.stages);
+    all.add(stages_.list());
+    stages_ = std::move(all);
+  }
+  // The peak counts again from here, so that the steps are measured apart from the partition and A·X …
+  void begin_steps() {
+    peak_before_ = memory_figures().peak_rss;
+    reset_peak_rss();
+    measures_steps_ = true;
+  }
+  // … until the first evaluation takes memory.
+  void end_steps(TrainingState& state) {
+    measure_steps(state);
+    measures_steps_ = false;
+  }
+  void write_to(TrainingState& state) const {
+    state.total_seconds = total_seconds();
+    state.stages = stages_.list();
+    measure_steps(state);
+  }
+
+ private:
+  void measure_steps(TrainingState& state) const {
+    if (measures_steps_) state.training_peak = std::max(state.training_peak, memory_figures().peak_rss);
+  }
+
+  Timer session_;
+  StageTimes stages_;  // but for the epochs, whose times are in metrics.jsonl
+  double seconds_before_ = 0;
+  uint64_t peak_before_ = 0;
+  bool measures_steps_ = false;
+};
+
+}  // namespace cgcn
