@@ -8,19 +8,20 @@
 #     tsan     the threaded parts with ThreadSanitizer
 #     fuzz     each parser's fuzzer, for a bounded time
 #     format   clang-format
+#     alone    every source compiled by itself, so that a missing include is seen
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tools/setup.sh
 source "$root/tools/setup.sh"
 
-all_parts=(format unit asan tsan fuzz)
+all_parts=(format unit alone asan tsan fuzz)
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=("${all_parts[@]}")
 for part in "${parts[@]}"; do
-  [[ " ${all_parts[*]} " == *" $part "* ]] || fail "unknown part '$part'" "try: ${all_parts[*]}"
+  [[ " ${all_parts[*]} " == *" $part "* ]] || fail "unknown part '$part'" "hint: ${all_parts[*]}"
 done
 
-"$root/tools/install-packages.sh" build tests python
+"$root/tools/install-packages.sh" build tests python mpi
 build=$(build_root)
 check_machine 5000
 passed=0
@@ -56,6 +57,12 @@ build_unit() { build_preset release all -DCGCN_TESTS=ON -DCGCN_BENCHMARKS=ON; }
 run_unit() {
   build_unit
   run_ctest release
+}
+
+# The other builds compile several sources of a module as one.
+run_alone() {
+  build_preset debug "clustergcn library" -DCGCN_TESTS=OFF -DCGCN_BENCHMARKS=OFF -DCMAKE_CXX_FLAGS_DEBUG=-O0
+  count 0
 }
 
 run_asan() {

@@ -14,6 +14,11 @@ install(FILES ${PROJECT_BINARY_DIR}/clustergcn-config-version.cmake DESTINATION 
 configure_file(cmake/clustergcn.pc.in clustergcn.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/clustergcn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
+# MPI, for those who train on many machines.
+if(TARGET dist_mpi)
+  install(TARGETS dist_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/clustergcn COMPONENT mpi)
+endif()
+
 # Man pages and completions, from the option table.
 set(manual ${PROJECT_BINARY_DIR}/manual)
 add_custom_command(OUTPUT ${manual}/clustergcn.1 COMMAND clustergcn manual ${manual} DEPENDS clustergcn VERBATIM)
@@ -31,7 +36,7 @@ if(TARGET python_core)
   install(DIRECTORY python/clustergcn/ DESTINATION ${python_folder} COMPONENT python PATTERN "__pycache__" EXCLUDE)
 endif()
 
-# cpack -G DEB: clustergcn, libclustergcn0, libclustergcn-dev, python3-clustergcn.
+# cpack -G DEB: clustergcn, libclustergcn0, libclustergcn-dev, clustergcn-mpi, python3-clustergcn.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME clustergcn)
 set(CPACK_PACKAGE_VENDOR clustergcn)
@@ -61,6 +66,13 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libclustergcn-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libclustergcn${PROJECT_VERSION_MAJOR} ${own_version}")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "The header, and files for CMake and pkg-config")
+if(TARGET dist_mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+  set(CPACK_DEBIAN_MPI_PACKAGE_NAME clustergcn-mpi)
+  set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libclustergcn${PROJECT_VERSION_MAJOR} ${own_version}")
+  set(CPACK_COMPONENT_MPI_DESCRIPTION "Training on many machines with MPI")
+endif()
 if(TARGET python_core)
   find_package(Python3 COMPONENTS Interpreter QUIET)
   math(EXPR next_python "${Python3_VERSION_MINOR} + 1")

@@ -11,7 +11,7 @@ endfunction()
 # module may only name modules that exist already (src/CMakeLists.txt adds the folders bottom up).
 function(cgcn_module name)
   cmake_parse_arguments(ARG "" "" "USES;LINKS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   add_library(cgcn_${name} STATIC ${sources})
   target_include_directories(cgcn_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)

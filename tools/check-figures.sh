@@ -51,7 +51,7 @@ for method in cluster full-batch sgd graphsage fastgcn vrgcn; do
   for layers in 2 3; do
     train "$method-$layers" "$work/sparse" --method $method --layers $layers --hidden 16 --epochs 3 --eval-every 1000 --parts 240 --per-batch 1 --batch-nodes 100
     column=$([ $layers = 2 ] && echo '' || echo '[0-9,]+ \| ')
-    figure <(sed -n '/^| embeddings an epoch/,/^$/p' docs/methods.md) "^\\| $method \\| $column\\K[0-9,]+" 0 \
+    figure <(sed -n '/^| embeddings per epoch/,/^$/p' docs/methods.md) "^\\| $method \\| $column\\K[0-9,]+" 0 \
       "$(value embeddings_per_epoch "$work/$method-$layers.json")"
   done
 done
@@ -89,7 +89,7 @@ if [ "$all" = --all ]; then
     for before in 0 1 2 3 4; do  # deeper ones depend on the seed, as the text says
       skip=$(python3 -c "print('[0-9.]+ [^|]*\\\\| ' * $before)")
       figure <(sed -n '/^### Table 11/,/^This differs/p' docs/reproduction.md) "^\\| $row \\| $skip\\K[0-9.]+" 1.5 \
-        "$(grep -oP "^\\| $row \\| $skip\\K[0-9.]+" "$work/diagonal/diagonal-small.md" | head -n 1)"
+        "$(grep -oP "^\\| $row \\| [^|]*\\| ([^|]*\\|[^|]*\\| ){$before}\\K[0-9.]+" "$work/diagonal/diagonal-small.md" | head -n 1)"
     done
   done
 fi

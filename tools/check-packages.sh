@@ -11,6 +11,7 @@ trap 'rm -rf "$work"' EXIT
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 names=(clustergcn libclustergcn0 libclustergcn-dev python3-clustergcn)
+[ ! -f "$build/libclustergcn-mpi.so" ] || names+=(clustergcn-mpi)
 for name in "${names[@]}"; do
   if dpkg-query -W "$name" >/dev/null 2>&1; then echo "error: $name is installed already" >&2; exit 1; fi
 done

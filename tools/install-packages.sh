@@ -2,7 +2,7 @@
 # Installs the distribution's packages that clustergcn is built from, with apt. Nothing is done where all are there
 # already, so that a second start needs neither network nor rights.
 #
-#   tools/install-packages.sh [build] [tests] [python] [extras]     install what is missing of these sets (default: build)
+#   tools/install-packages.sh [build] [tests] [python] [mpi] [extras]     install what is missing of these sets (default: build)
 #   tools/install-packages.sh --list [build] [tests] …     only name the packages
 set -euo pipefail
 
@@ -11,10 +11,12 @@ declare -A packages
 packages[build]="g++ cmake ninja-build ccache libtbb-dev libopenblas-pthread-dev libmetis-dev libhwy-dev libcli11-dev libfmt-dev
   libsimdjson-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libcurl4-openssl-dev libxxhash-dev libjs-chart.js"
 packages[tests]="pkgconf libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev? clang-format
-  python3 python3-numpy python3-scipy python3-pytest chromium?"
+  python3 python3-numpy python3-scipy python3-pytest chromium? mkdocs?"
 # The Python module, and what its tests use.
 packages[python]="python3 python3-dev python3-numpy python3-setuptools python3-wheel python3-pip pybind11-dev python3-scipy python3-pytest python3-pandas
   python3-networkx python3-sklearn mypy?"
+# Training on many machines: libclustergcn-mpi.so is built where this is installed.
+packages[mpi]="libopenmpi-dev openmpi-bin"
 # Peers to compare with, the linter, and what tools/check-fresh-machine.sh needs.
 packages[extras]="dpkg-dev python3-torch clang-tidy debootstrap shellcheck"
 
@@ -30,8 +32,8 @@ sets=()
 for argument in "$@"; do
   case $argument in
     --list) list_only=1 ;;
-    build | tests | python | extras) sets+=("$argument") ;;
-    *) fail "unknown set '$argument'" "try: build, tests, python, extras" ;;
+    build | tests | python | mpi | extras) sets+=("$argument") ;;
+    *) fail "unknown set '$argument'" "hint: build, tests, python, mpi, extras" ;;
   esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(build)
@@ -48,7 +50,7 @@ fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   fail "packages can be installed automatically only on Debian, Ubuntu and their kin" \
-    "try: install what these Debian packages hold, then run: cmake --preset release && cmake --build build/release" \
+    "hint: install what these Debian packages hold, then run: cmake --preset release && cmake --build build/release" \
     "${wanted[*]%\?}"
 fi
 
@@ -69,13 +71,13 @@ as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null ||
     fail "${#missing[@]} packages are missing, and there is no sudo to install them with" \
-      "try: as root: apt-get install --no-install-recommends ${missing[*]%\?}"
+      "hint: as root: apt-get install --no-install-recommends ${missing[*]%\?}"
   as_root=(sudo)
 fi
 printf 'Installing %d packages: %s\n' ${#missing[@]} "${missing[*]%\?}"
 if [ ${#as_root[@]} -gt 0 ] && ! sudo -n true 2>/dev/null; then
   echo "(sudo asks for your password; only apt-get runs as root)"
-  sudo -v || fail "sudo refused" "try: as root: apt-get install --no-install-recommends ${missing[*]%\?}"
+  sudo -v || fail "sudo refused" "hint: as root: apt-get install --no-install-recommends ${missing[*]%\?}"
 fi
 
 log=$(mktemp)
@@ -106,12 +108,12 @@ if [ ${#now[@]} -gt 0 ] && ! apt_waiting_for_locks install --no-install-recommen
   tail -n 15 "$log" >&2
   if grep -q 'Unable to locate package' "$log" && [ -n "$updated" ]; then
     fail "this release does not have all packages" \
-      "try: Debian 12 or newer, Ubuntu 22.04 or newer; on Ubuntu the 'universe' component must be enabled"
+      "hint: Debian 12 or newer, Ubuntu 22.04 or newer; on Ubuntu the 'universe' component must be enabled"
   elif grep -q 'No space left\|enough free space' "$log"; then
-    fail "the disk is full" "try: free 2 GB and start again"
+    fail "the disk is full" "hint: free 2 GB and start again"
   elif [ -z "$updated" ] || grep -q 'Could not resolve\|Failed to fetch\|Could not connect\|Unable to locate' "$log"; then
     fail "the packages could not be fetched" \
-      "try: check the network (or the proxy that apt uses) and start again; what has been fetched is kept"
+      "hint: check the network (or the proxy that apt uses) and start again; what has been fetched is kept"
   fi
-  fail "apt-get could not install the packages (its last lines are above)" "try: apt-get -f install, then start again"
+  fail "apt-get could not install the packages (its last lines are above)" "hint: apt-get -f install, then start again"
 fi

@@ -44,11 +44,11 @@ MUTATIONS = [
     ("a store's bytes are not compared with their checksum", "graph/store.cc",
      'if (json(hex64(hasher.digest64())) != meta_.at("arrays").at(names[i]).at("checksum"))', "if (false)", ["graph"], ""),
     # io
-    ("GraphSAINT: validation and test exchanged", "io/graphsaint_reader.cc", 'key == "va" ? Role::kValidation', 'key == "va" ? Role::kTest', ["io"], ""),
-    ("GraphSAGE: val is test", "io/graph_json.cc", '(key == "val" ? validation : test) = json_.read_flag();', '(key == "val" ? test : validation) = json_.read_flag();', ["io"], ""),
-    ("a first line of unknown words is always an edge", "io/edges_reader.cc", "if (first == FirstEdge::kOnlyOneAlone) {", "if (false) {", ["io:TextHeaders*"], ""),
-    ("a table's column names say nothing of the edges' header", "io/edges_reader.cc", "if (head.find(word) != TableHead::kNone) {", "if (false) {", ["io:TextHeaders*"], ""),
-    ("OGB: validation and test exchanged", "io/ogb_reader.cc", '{"train.csv", "valid.csv", "test.csv"}', '{"train.csv", "test.csv", "valid.csv"}', ["io"], ""),
+    ("GraphSAINT: validation and test exchanged", "io/formats/graphsaint_reader.cc", 'key == "va" ? Role::kValidation', 'key == "va" ? Role::kTest', ["io"], ""),
+    ("GraphSAGE: val is test", "io/serialised/graph_json.cc", '(key == "val" ? validation : test) = json_.read_flag();', '(key == "val" ? test : validation) = json_.read_flag();', ["io"], ""),
+    ("a first line of unknown words is always an edge", "io/formats/edges_reader.cc", "if (first == FirstEdge::kOnlyOneAlone) {", "if (false) {", ["io:TextHeaders*"], ""),
+    ("a table's column names say nothing of the edges' header", "io/formats/edges_reader.cc", "if (head.find(word) != TableHead::kNone) {", "if (false) {", ["io:TextHeaders*"], ""),
+    ("OGB: validation and test exchanged", "io/formats/ogb_reader.cc", '{"train.csv", "valid.csv", "test.csv"}', '{"train.csv", "test.csv", "valid.csv"}', ["io"], ""),
     # generate
     ("the split is drawn with another seed", "generate/generate.cc", "store.write_split(draw_split(shape, labels, seed));", "store.write_split(draw_split(shape, labels, 1));", ["generate"], ""),
     ("no label noise", "generate/node_classes.cc", "random.shuffle(std::span(moved));", "", ["generate"], ""),
@@ -74,13 +74,13 @@ MUTATIONS = [
     ("nodes without a label count in the loss's mean", "nn/loss.cc", "static_cast<double>(loss_rows.size()) *", "static_cast<double>(logits.rows) *", ["nn"], ""),
     ("the history keeps its first values", "nn/history.cc", "std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", "if (kept.row(nodes[r])[0] == 0) std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", ["train:Methods*:*VrGcn*:*History*", "nn"], ""),
     # train
-    ("the final test is done on blocks", "train/trainer.cc", "return evaluate(EvaluationKind::kExact, true);", "return evaluate(options_.train.evaluation.kind, true);", ["train:ExactTest.TheTest*"], ""),
+    ("the final test is done on blocks", "train/run_evaluation.h", "Evaluation test(RowSample* hidden) { return evaluate_exactly_in_budget(/*show_progress=*/true, hidden); }", "Evaluation test(RowSample* hidden) { return input_.blocks ? input_.blocks->evaluate(model_) : evaluate_exactly_in_budget(/*show_progress=*/true, hidden); }", ["train:ExactTest.TheTest*"], ""),
     ("block evaluation keeps cut links", "train/evaluation.cc", "batches_(layout_, {.normalisation", "batches_(layout_, {.clusters_per_batch = layout_.num_clusters(), .normalisation", ["train:ExactTest.Blocks*"], ""),
-    ("at the same score the worse loss is kept", "train/trainer.cc", "validation.loss < best.best_loss", "validation.loss > best.best_loss", ["train:TrainerTest.*"], ""),
-    ("a longer run remembers a validation out of turn", "train/trainer.cc", "if (goes_on) state_.standing = state_.regular;", "", ["train:CheckpointTest.*"], ""),
+    ("at the same score the worse loss is kept", "train/run_checkpoints.cc", "validation.loss < best.best_loss", "validation.loss > best.best_loss", ["train:TrainingTest.*"], ""),
+    ("a longer run remembers a validation out of turn", "train/run_checkpoints.cc", "if (state_.epoch < epochs) state_.standing = state_.regular;", "", ["train:CheckpointTest.*"], ""),
     ("checksums are not compared", "train/safetensors.cc", "if (has_checksums()) compare_checksums();", "", ["train:CheckpointTest.*"], ""),
     ("weights that are not finite are taken", "train/checkpoint.cc", "if (!kernels::all_finite(out.size(), out.data()))", "if (false)", ["train:CheckpointTest.*"], ""),
-    ("an edited configuration is taken", "train/trainer.cc", "then != option.text() && !options.may_change(option)", "false", ["train:CheckpointTest.*"], ""),
+    ("an edited configuration is taken", "train/run_checkpoints.cc", "then != option.text() && !option.may_change_on_resume()", "false", ["train:CheckpointTest.*"], ""),
     ("standardised on all nodes", "train/standardise.cc", "if (data.role(static_cast<NodeId>(v)) != Role::kTrain) continue;", "", ["train:Standardise*"], ""),
     ("macro F1 counts classes that nobody has", "train/metrics.cc", "if (counts.support() + counts.false_positives == 0) continue;", "", ["train:*Metrics*:*Tally*:*Scores*"], ""),
     ("the cosine schedule is an epoch ahead", "train/train_options.cc", "std::cos(std::numbers::pi * epoch / epochs)", "std::cos(std::numbers::pi * (epoch + 1) / epochs)", ["train:RunOptions*"], ""),
@@ -90,7 +90,7 @@ MUTATIONS = [
     # report, reproduce, cli
     ("a histogram drops its largest value", "report/figures.cc", "static_cast<double>(bins - 1)))];", "static_cast<double>(bins)))];" , ["report"], ""),
     ("the paper's figures are left out of the tables", "reproduce/tables.cc", 'std::isnan(published) ? ""', 'true ? ""', ["reproduce"], ""),
-    ("predict takes a class below 0", "cli/predict.cc", "if (logits[c] > 0) classes.push_back(c);", "if (logits[c] > -1) classes.push_back(c);", ["cli:EndToEnd*"], ""),
+    ("predict takes a class below 0", "engine/prediction.cc", "if (logits[c] > 0) classes.push_back(c);", "if (logits[c] > -1) classes.push_back(c);", ["cli:EndToEnd*"], ""),
     ("options without effect are not named", "cli/command.cc", 'if (!notes.empty()) log::write_line', "if (false) log::write_line", ["cli:Runs.Options*"], ""),
 ]
 

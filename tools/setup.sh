@@ -32,10 +32,10 @@ job_count() {
 # check_machine NEEDED_DISK_MB: tells early what would otherwise be a full disk or a killed compiler.
 check_machine() {
   local free memory
-  mkdir -p "$build" 2>/dev/null || fail "cannot write to $build" "try: a folder of your own, or free some space"
+  mkdir -p "$build" 2>/dev/null || fail "cannot write to $build" "hint: a folder of your own, or free some space"
   free=$(df -Pm "$build" | awk 'NR == 2 {print $4}')
   if [ "$free" -lt "$1" ] && [ ! -f "$build/release/CMakeCache.txt" ]; then
-    fail "only $free MB are free where the build goes ($build); it takes about $1 MB" "try: free some space"
+    fail "only $free MB are free where the build goes ($build); it takes about $1 MB" "hint: free some space"
   fi
   memory=$(($(memory_mb MemAvailable) + $(memory_mb SwapFree)))
   if [ "$memory" -lt 1000 ]; then
@@ -50,7 +50,7 @@ build_preset() {
   (cd "$root" && cmake --preset "$preset" -B "$folder" "$@") >"$log" 2>&1 || {
     tail -n 30 "$log" >&2
     fail "the $preset build could not be configured (whole log: $log)" \
-      "try: remove $folder and start again"
+      "hint: remove $folder and start again"
   }
   if [ -t 1 ]; then
     # shellcheck disable=SC2086

@@ -10,7 +10,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/tools/setup.sh"
 
 tidy=$(command -v clang-tidy || command -v clang-tidy-14) ||
-  fail "clang-tidy is missing" "try: tools/install-packages.sh extras"
+  fail "clang-tidy is missing" "hint: tools/install-packages.sh extras"
 build=$(build_root)
 (cd "$root" && cmake --preset debug -B "$build/debug") >/dev/null  # the one that compiles each file on its own
 

@@ -7,9 +7,9 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "common/threads.h"
-#include "io/edge_table.h"
-#include "io/json_reader.h"
 #include "io/reader.h"
+#include "io/serialised/json_reader.h"
+#include "io/text/edge_table.h"
 
 namespace cgcn {
 namespace {

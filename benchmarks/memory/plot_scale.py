@@ -68,7 +68,7 @@ def main():
         sys.exit(__doc__)
     titles, rows = read_table(sys.argv[1])
     parts = panel(titles, rows, [1, 2, 3, 4], "Seconds against nodes", "s", 0)
-    parts += panel(titles, rows, [5, 6], "Peak memory against nodes", "MB", WIDTH)
+    parts += panel(titles, rows, [5, 6], "Peak memory against nodes", "MiB", WIDTH)
     style = ("text{font:12px system-ui,sans-serif;fill:#444}.title{font-size:15px;font-weight:600}polyline{fill:none;stroke-width:2}"
              ".grid{stroke:#ddd}.slope{stroke:#aaa;stroke-dasharray:4 4}")
     height = TOP + HEIGHT + 42 + 18 * 4

@@ -59,8 +59,8 @@ def main():
                             "--memory", arguments.memory])
         result = json.loads(output)
         print(f"| {nodes:,} | {generated:.0f} s | {partitioned:.0f} s | {result['seconds_per_epoch']:.1f} s "
-              f"| {result['evaluation_seconds']:.1f} s | {partition_peak / 2**20:.0f} MB "
-              f"| {training_peak / 2**20:.0f} MB |", flush=True)
+              f"| {result['evaluation_seconds']:.1f} s | {partition_peak / 2**20:.0f} MiB "
+              f"| {training_peak / 2**20:.0f} MiB |", flush=True)
 
 
 if __name__ == "__main__":

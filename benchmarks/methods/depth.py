@@ -24,9 +24,9 @@ def main():
     arguments = parser.parse_args(own)
     fixed = ["--hidden", arguments.hidden, "--epochs", arguments.epochs, "--eval-every", 10**6, *options]
     columns = [
-        ("seconds an epoch", lambda r: f"{r['seconds_per_epoch']:.3f}"),
-        ("embeddings an epoch", lambda r: f"{r['embeddings_per_epoch']:,}"),
-        ("workspace and history, MB", lambda r: f"{(r['workspace_bytes'] + r['history_bytes']) / 2**20:.1f}"),
+        ("seconds per epoch", lambda r: f"{r['seconds_per_epoch']:.3f}"),
+        ("embeddings per epoch", lambda r: f"{r['embeddings_per_epoch']:,}"),
+        ("workspace and history, MiB", lambda r: f"{(r['workspace_bytes'] + r['history_bytes']) / 2**20:.1f}"),
     ]
     results = {(method, layers): train(arguments.program, arguments.store, method, ["--layers", layers, *fixed])
                for method in arguments.methods for layers in arguments.layers}

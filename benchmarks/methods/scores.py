@@ -22,7 +22,7 @@ def main():
     parser.add_argument("--methods", nargs="+", default=METHODS)
     own, options = options_after_dashes()
     arguments = parser.parse_args(own)
-    print("| method | test micro F1, % | epochs | embeddings an epoch | workspace and history, MB |\n| --- | ---: | ---: | ---: | ---: |")
+    print("| method | test micro F1, % | epochs | embeddings per epoch | workspace and history, MiB |\n| --- | ---: | ---: | ---: | ---: |")
     for method in arguments.methods:
         epochs = arguments.full_batch_epochs if method == "full-batch" else arguments.epochs
         results = [train(arguments.program, arguments.store, method,

@@ -60,8 +60,8 @@ def fit_in_memory(store):
     def on_epoch(_):
         most[:] = map(max, most, resident())
     clustergcn.ClusterGCNClassifier(layers=4, hidden=128, parts=1500, per_batch=20, epochs=1, verbose=0).fit(graph, on_epoch=on_epoch)
-    print(f"Reddit shape: the caller's arrays {arrays / 1e6:.0f} MB; from_scipy adds {(made[0] - begun[0]) / 1e6:.0f} MB, "
-          f"training {(most[0] - made[0]) / 1e6:.0f} MB and {most[1] / 1e6:.0f} MB of shared memory (clusters, A.X)")
+    print(f"Reddit shape: the caller's arrays {arrays / 2**20:.0f} MiB; from_scipy adds {(made[0] - begun[0]) / 2**20:.0f} MiB, "
+          f"training {(most[0] - made[0]) / 2**20:.0f} MiB and {most[1] / 2**20:.0f} MiB of shared memory (clusters, A.X)")
 
 
 def main():

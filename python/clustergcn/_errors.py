@@ -37,7 +37,7 @@ class Error(ValueError):
         self.where = in_python(where)
         self.hint = in_python(hint)
         place = f"{self.where}: " if self.where else ""
-        remedy = f" (try: {self.hint})" if self.hint else ""
+        remedy = f" (hint: {self.hint})" if self.hint else ""
         super().__init__(f"{place}{self.problem}{remedy}")
         self._parts = (what, problem, where, hint)
 
