@@ -98,7 +98,7 @@ void Messenger::run(const std::function<std::unique_ptr<Transport>()>& open) {
     work_until_closed();
     end_watching();
   } catch (const std::exception& problem) {
-    break_with(fmt::format("{}: {}", name_of(rank_), problem.what()));
+    break_with(fmt::format("{}: {}", name_of(rank_), problem.what()), /*unreachable=*/true);
   }
   transport_.reset();
 }
@@ -236,16 +236,17 @@ void Messenger::lose(uint32_t rank, const std::string& how) {
   break_with(
       fmt::format("{} {}; the job is ended\nhint: start again when it is back; train --run RUN --resume continues a "
                   "training on any number of machines",
-                  name_of(rank), how));
+                  name_of(rank), how),
+      /*unreachable=*/true);
 }
 
 // Every rank learns why where that is still possible; then the job is over.
-void Messenger::break_with(const std::string& message) {
+void Messenger::break_with(const std::string& message, bool unreachable) {
   {
     const std::lock_guard lock(mutex_);
     if (!broken_.empty()) return;
   }
-  transport_->abort(message);
+  transport_->abort(message, unreachable);
   const std::lock_guard lock(mutex_);
   broken_ = message;
   changed_.notify_all();

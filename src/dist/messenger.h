@@ -84,7 +84,7 @@ class Messenger {
   bool send_control(Peer& peer, const Control& control);
   void announce(const std::string& failure);
   void lose(uint32_t rank, const std::string& how);
-  void break_with(const std::string& message);
+  void break_with(const std::string& message, bool unreachable = false);
   std::string name_of(uint32_t rank);
   double patience_with(const Peer& peer) const;
   void end_watching();
