@@ -4,12 +4,7 @@
   sudo benchmarks/scaling/links.py build/release/clustergcn [--rates 1,10,25] [--shapes ppi,reddit,amazon2m] [--scale 0.1] [--slots 2] [--epochs 2]
 
 The hosts are network namespaces, joined by a pair of virtual Ethernet devices whose rate `tc` limits (tbf). The round trip and the rate of a plain
-TCP connection are measured first, and are what the model takes. The model of a step of S batches on R hosts, each with a gradient of g bytes:
-
-  time = S/R · batch + update + (R-1)/R · g · (1 + exposed) / rate + rounds · round trip
-
-batch and update (norm and Adam) are measured in one process; `exposed` is the share of the reduce-scatter that backward does not hide: that of the
-first layer's gradient, which is ready last.
+TCP connection are measured first, and are what the model (model.py) takes; the times of a batch and of an update are those of one process.
 """
 import argparse
 import ctypes
@@ -20,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
-from measure import ENVIRONMENT, SHAPES, numbers, prepare
+from measure import ENVIRONMENT, numbers, prepare
+from model import step_time
 
 NAME = f"cgcn-link-{os.getpid()}"
 HOSTS = [f"{NAME}-{h}" for h in range(2)]
 LIBC = ctypes.CDLL(None, use_errno=True)  # for setns, which Python has since 3.12
-ROUNDS = 3  # of messages per step: reduce-scatter, reports, all-gather
 
 
 def ip(*words, host=None):
@@ -152,23 +148,29 @@ def main():
     with Link() as link, tempfile.TemporaryDirectory(dir=arguments.folder if os.path.isdir(arguments.folder) else None) as work:
         for shape in arguments.shapes.split(","):
             store, options, batches = prepare(arguments.program, shape, arguments.scale, slots, arguments.folder)
-            options += ["--epochs", str(arguments.epochs), "--batches-per-step", str(slots)]
+            alone = {}
+            for count in 1, slots:
+                run = f"{work}/{shape}-alone-{count}"
+                alone[count] = train(arguments.program, store, run, options + ["--epochs", str(arguments.epochs), "--batches-per-step", str(count)], False, work)
             steps = arguments.epochs * -(-batches // slots)
-            alone = train(arguments.program, store, f"{work}/{shape}-alone", options, False, work)
-            step = alone["train_seconds"] / steps
-            gradient = 4 * alone["weights"]
+            step, single = alone[slots]["train_seconds"] / steps, alone[1]["train_seconds"] / (arguments.epochs * batches)
+            batch = (step - single) / (slots - 1)
+            costs = types.SimpleNamespace(batch=1e3 * batch, update=max(0, 1e3 * (single - batch)), gradient=4e-6 * alone[1]["weights"], message=5,
+                                          layers=int(options[options.index("--layers") + 1]))
+            options += ["--epochs", str(arguments.epochs), "--batches-per-step", str(slots)]
+            print(f"{shape}: {costs.batch:.2f} ms per batch, {costs.update:.2f} ms per update, gradient of {costs.gradient:.2f} MB")
             for rate in arguments.rates.split(","):
                 link.set_rate(float(rate))
                 round_trip, speed = measure_link()
                 run = f"{work}/{shape}-{rate}"
                 result = train(arguments.program, store, run, options, True, work)
-                if numbers(f"{run}/last.safetensors") != numbers(f"{work}/{shape}-alone/last.safetensors"):
+                if numbers(f"{run}/last.safetensors") != numbers(f"{work}/{shape}-alone-{slots}/last.safetensors"):
                     sys.exit(f"error: {shape}: two hosts have other weights than one process")
                 ranks = result["ranks"]
                 mean = {key: sum(r[key] for r in ranks) / len(ranks) / steps for key in ranks[0] if key.endswith("seconds") or key == "bytes_sent"}
-                first = 1 / int(options[options.index("--layers") + 1])  # share of the gradient that is ready last
-                moved = gradient / 2 * (1 + first) / speed + ROUNDS * round_trip
-                model = step / 2 + moved
+                costs.round_trip = 1e6 * round_trip
+                model = step_time(2, slots, costs, speed * 8e-9)
+                moved = model - (costs.batch * -(-slots // 2) + costs.update) * 1e-3
                 print(f"{shape:<10}{rate:>7}{speed * 8e-9:>11.2f}{round_trip * 1e6:>9.0f} us{1e3 * step:>11.2f}{1e3 * result['train_seconds'] / steps:>9.2f}"
                       f"{1e3 * model:>8.2f}{1e3 * mean['compute_seconds']:>9.2f}{1e3 * mean['waiting_seconds']:>9.2f}"
                       f"{1e3 * mean['communication_seconds']:>8.2f}{1e3 * moved:>8.2f}{mean['bytes_sent'] / 1e6:>12.2f}", flush=True)
