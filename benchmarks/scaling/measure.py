@@ -49,7 +49,8 @@ def prepare(program, shape, scale, slots, folder):
         subprocess.run([program, "generate", store, "--like", shape, "--scale", scale, "--quiet"], check=True)
     options = list(SHAPES[shape])
     parts, per_batch = options.index("--parts") + 1, int(options[options.index("--per-batch") + 1])
-    options[parts] = str(max(4 * slots * per_batch, int(int(options[parts]) * float(scale))))
+    step = slots * per_batch  # an epoch is whole steps
+    options[parts] = str(max(4, -(-int(int(options[parts]) * float(scale)) // step)) * step)
     return store, options, -(-int(options[parts]) // per_batch)
 
 

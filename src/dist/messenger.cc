@@ -12,6 +12,7 @@ namespace {
 constexpr double kLongestBeat = 1, kShortestBeat = 0.02;  // seconds between two signs of life
 constexpr double kSpin = 30e-6;                           // seconds of polling before the thread sleeps between polls
 constexpr auto kNap = std::chrono::microseconds(50);
+constexpr auto kLongNap = std::chrono::microseconds(500);  // while all threads compute: they need the cores
 constexpr double kTurn = 2.5;  // seconds by which a rank leaves it to the one before it to speak
 
 }  // namespace
@@ -66,7 +67,13 @@ Messenger::Ticket Messenger::start(std::span<const Outgoing> outgoing, std::span
 
 void Messenger::wait(Ticket ticket) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !broken_.empty() || std::find(open_.begin(), open_.end(), ticket) == open_.end(); });
+  const auto is_over = [&] { return !broken_.empty() || std::find(open_.begin(), open_.end(), ticket) == open_.end(); };
+  if (!is_over()) {
+    ++waiting_threads_;
+    changed_.notify_all();
+    changed_.wait(lock, is_over);
+    --waiting_threads_;
+  }
   if (!broken_.empty()) throw Error(broken_);
 }
 
@@ -113,7 +120,7 @@ void Messenger::work_until_closed() {
         if (active.empty())
           changed_.wait_for(lock, std::chrono::duration<double>(beat_));
         else if (since_progress.seconds() > kSpin)
-          changed_.wait_for(lock, kNap);
+          changed_.wait_for(lock, waiting_threads_ > 0 ? kNap : kLongNap);
       }
       if (!waiting_.empty()) since_progress.restart();
       for (Exchange& exchange : waiting_) active.push_back(std::move(exchange));

@@ -100,6 +100,7 @@ class Messenger {
   std::vector<Exchange> waiting_;  // not yet seen by the thread
   std::vector<Ticket> open_;       // not yet done
   Ticket next_ticket_ = 1;
+  uint32_t waiting_threads_ = 0;
   std::vector<std::string> hosts_;
   std::string failure_;  // to be announced
   std::string broken_;   // why nothing works any more
