@@ -153,7 +153,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.browser.run(HEADS)[:4], ["Run", "lr", "partitioner", "Test F1"])
         rows = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
         values = {row[0]: row[1:3] for row in rows[1:]}
-        self.assertEqual(values, {"small": ["0.01", "metis"], "low-rate": ["0.002", "metis"], "random": ["0.01", "random"]})
+        self.assertEqual(values, {"small": ["0.01", "auto"], "low-rate": ["0.002", "auto"], "random": ["0.01", "random"]})
         self.assertFalse(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
         self.open(page, 400)
         self.assertTrue(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
@@ -272,6 +272,23 @@ class Page(unittest.TestCase):
         tip = self.browser.run(TIP)
         self.assertIn("clusters 1 and 2", tip)
         self.assertRegex(tip, rf"entries of A\s+{clusters['blocks']['entries'][1 * 12 + 2]}\b")
+
+    def test_processes_of_a_run_under_mpirun_are_listed_by_host(self):
+        self.open(self.run_path / "report.html")
+        self.assertTrue(self.browser.run("document.getElementById('processes').hidden"))  # one process
+        run = self.folder / "ranks"
+        make_run(run, self.run_path, 3, 0)
+        result = json.loads((run / "result.json").read_text())
+        result["batches_per_step"] = 3
+        result["ranks"] = [{"rank": r, "host": host, "compute_seconds": 6, "waiting_seconds": 3, "communication_seconds": 1,
+                            "bytes_sent": 1 << 20, "peak_memory_bytes": 3 << 20} for r, host in enumerate(("alpha", "alpha", "beta"))]
+        (run / "result.json").write_text(json.dumps(result))
+        page = self.report(run)
+        self.check_page(page, CANVASES)
+        rows = self.browser.run("[...document.querySelectorAll('#hosts tr')].map(row => [...row.children].map(cell => cell.textContent))")
+        self.assertEqual(rows[1:], [["alpha", "0, 1", "60.00 %", "30.00 %", "10.00 %", "2.0 MiB", "6.0 MiB"],
+                                    ["beta", "2", "60.00 %", "30.00 %", "10.00 %", "1.0 MiB", "3.0 MiB"]])
+        self.assertEqual(self.browser.run("document.getElementById('processes-part').textContent"), "3 on 2 hosts, 3 batches per step")
 
     def test_the_axis_the_theme_and_the_scale_can_be_switched(self):
         self.open(self.run_path / "report.html")
