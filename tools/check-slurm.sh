@@ -60,7 +60,7 @@ print(hashlib.sha256(raw[8 + struct.unpack("<Q", raw[:8])[0]:]).hexdigest())' "$
 same() { [ "$(numbers "$work/one")" = "$(numbers "$work/$1")" ] || fail "$1 has other weights than one process"; }
 
 "$program" generate "$work/graph" --nodes 3000 --quiet >/dev/null
-options=(--hidden 24 --parts 14 --per-batch 1 --layers 3 --epochs 400 --batches-per-step 6 --checkpoint-seconds 0 --keep last --quiet)
+options=(--recipe none --hidden 24 --parts 14 --per-batch 1 --layers 3 --epochs 400 --batches-per-step 6 --checkpoint-seconds 0 --keep last --quiet)
 "$program" train "$work/graph" --run "$work/one" "${options[@]}" >/dev/null
 echo "three nodes"
 step 3 train "$work/graph" --run "$work/three" "${options[@]}" >"$work/log" 2>&1 || { cat "$work/log"; fail "training on three nodes"; }

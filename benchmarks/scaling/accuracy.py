@@ -40,7 +40,7 @@ def main():
                 with tempfile.TemporaryDirectory() as folder:
                     command = [arguments.program, "train", arguments.store, "--run", f"{folder}/run", "--parts", arguments.parts, "--per-batch", arguments.per_batch,
                                "--epochs", arguments.epochs, "--lr", str(arguments.lr * scale(slots)), "--batches-per-step", str(slots), "--seed", str(seed),
-                               "--json", "--quiet", "--threads", "1"] + others
+                               "--json", "--quiet", "--threads", "1", "--recipe", "none"] + others
                     done = subprocess.run(command, capture_output=True, text=True)
                     if done.returncode != 0 and "became" not in done.stderr:
                         sys.exit(done.stderr)

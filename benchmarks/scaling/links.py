@@ -117,7 +117,7 @@ def measure_link():
 
 
 def train(program, store, run, options, hosts, folder):
-    command = [program, "train", store, "--run", run, "--threads", "1", "--json", "--keep", "last", "--eval-every", "1000000"] + options
+    command = [program, "train", store, "--run", run, "--threads", "1", "--json", "--keep", "last", "--eval-every", "1000000", "--recipe", "none"] + options
     if hosts:
         agent = f"{folder}/agent"
         with open(agent, "w") as file:
