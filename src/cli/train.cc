@@ -36,24 +36,37 @@ struct TrainCommand {
 
  private:
   void run_in(dist::Group& group);
-  void settle(uint32_t processes);
+  void take_given(uint32_t processes);
+  void settle(const Dataset& data);
   void share_settings(dist::Group& group);
   void show_settings() const;
 };
 
-void TrainCommand::settle(uint32_t processes) {
+// What the command line says, and with it the store.
+void TrainCommand::take_given(uint32_t processes) {
   settings.processes = processes;
   for (const Option& option : settings.list.all())
     if (command->count("--" + option.name()) > 0) settings.given.emplace_back(option.name(), option.text());
-  if (!resume) return settings.settle();
-  settings.settle_resumed(run);
-  if (store.empty()) store = store_of_run(run);
+  if (resume) {
+    settings.settle_resumed(run);
+    if (store.empty()) store = store_of_run(run);
+  } else {
+    settings.check();
+  }
+  if (store.empty()) throw Error("is missing", "STORE", "clustergcn train STORE");
+}
+
+void TrainCommand::settle(const Dataset& data) {
+  if (resume) return;
+  settings.settle(data);
+  for (const Choice& choice : settings.choices)
+    log::note("auto: {}: {}", settings.list.find(choice.option)->command_line(), choice.reason);
 }
 
 // The first rank read the files: the others have its settings.
 void TrainCommand::share_settings(dist::Group& group) {
   if (group.size() == 1) return;
-  std::string text = store + '\0';
+  std::string text;
   for (const Option& option : settings.list.all()) text += option.text() + '\0';
   const std::string shared = group.broadcast(text);
   size_t at = 0;
@@ -62,16 +75,15 @@ void TrainCommand::share_settings(dist::Group& group) {
     at += value.size() + 1;
     return value;
   };
-  store = next();
   for (Option& option : settings.list.all()) option.set(next(), "--" + option.name());
 }
 
-// What differs from the defaults; config.toml has everything.
+// What differs from the fixed defaults, to be pasted; config.toml has everything.
 void TrainCommand::show_settings() const {
   std::string text;
   for (const Option& option : settings.list.all())
     if (!option.is_default()) text += " " + option.command_line();
-  log::note("settings:{}", text.empty() ? " the defaults" : text);
+  log::note("settings: --recipe none{}", text);
 }
 
 // The page of --live, from before there is a run to show.
@@ -123,14 +135,15 @@ void TrainCommand::run_command() {
 void TrainCommand::run_in(dist::Group& group) {
   std::optional<LiveReport> shown;
   group.on_first([&] {
-    settle(group.size());
-    if (store.empty()) throw Error("is missing", "STORE", "clustergcn train STORE");
+    take_given(group.size());
     if (live) shown.emplace(live_port);  // a port that is taken is said before any work is done
   });
-  share_settings(group);
+  if (group.size() > 1) store = group.broadcast(store);
   std::optional<Store> opened;
   group.together([&] { opened.emplace(store); });
   const Dataset data = opened->dataset();
+  group.on_first([&] { settle(data); });
+  share_settings(group);
   std::optional<RunDirectory> directory;
   group.together([&] {
     directory.emplace(!group.is_first() ? RunDirectory::nowhere()
@@ -161,6 +174,9 @@ void TrainCommand::run_in(dist::Group& group) {
   if (!common.json) return print_summary(*summary, data, has_report);
   nlohmann::json result = describe_result(*summary, data);
   result["notes"] = notes;
+  result["choices"] = nlohmann::json::array();
+  for (const Choice& choice : settings.choices)
+    result["choices"].push_back({{"option", choice.option}, {"value", choice.value}, {"reason", choice.reason}});
   fmt::print("{}\n", to_text(result, 2));
 }
 
