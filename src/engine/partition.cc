@@ -114,7 +114,7 @@ PartitionReport partition_store(const Store& opened, PartitionRequest request) {
   stages.end();
   report.preprocessing_seconds = timer.seconds();
   for (const Stages::Stage& stage : stages.list())
-    if (stage.name == kMetisStage) report.preprocessing_seconds -= stage.seconds;
+    if (stage.name == kMetisStage || stage.name == kMultilevelStage) report.preprocessing_seconds -= stage.seconds;
   stages.begin("figures");
   report.quality = measure_quality(report.result.layout, request.clusters_per_batch, request.partition.seed);
   stages.end();

@@ -181,7 +181,7 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     stages.begin("graph for the partitioner");
     LevelGraph graph = make_level_graph(data, nodes, options.node_weights, options.metis_memory);
     throw_if_interrupted();
-    stages.begin("multilevel");
+    stages.begin(kMultilevelStage);
     const Timer timer;
     MultilevelRun run = partition_multilevel(std::move(graph), parts, options);
     stages.end_as(timer.seconds(), std::max(memory_figures().peak_rss, run.metis_peak_rss));

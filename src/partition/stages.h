@@ -9,7 +9,9 @@
 
 namespace cgcn {
 
+// Those that look for clusters.
 inline constexpr const char* kMetisStage = "METIS";  // done by a process of its own
+inline constexpr const char* kMultilevelStage = "multilevel";
 
 class Stages {
  public:
