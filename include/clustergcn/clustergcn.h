@@ -213,6 +213,9 @@ class CLUSTERGCN_API Options {
 struct Scores {
   uint64_t nodes = 0;
   double micro_f1 = 0, macro_f1 = 0, accuracy = 0, loss = 0;
+  double calibration_error = 0;  // expected calibration error, 15 bins
+  // After the model's temperature; of two classes or a multi-label graph. Not of validations while training.
+  std::optional<double> calibrated_error, roc_auc, average_precision;
 };
 struct Evaluation {
   Scores train, validation, test;
@@ -221,6 +224,12 @@ struct Epoch {
   uint32_t number = 0, of = 0;  // from 1
   double loss = 0, learning_rate = 0, seconds = 0;
   std::optional<Scores> validation;
+};
+
+// What is made of a model's output.
+struct OutputOptions {
+  bool calibrated = false;      // probabilities of the logits divided by temperature()
+  std::string smooth = "none";  // correct, smooth, both or labels: as clustergcn predict --smooth
 };
 
 struct Matrix {
@@ -236,16 +245,19 @@ class CLUSTERGCN_API Model {
   void save(const std::string& file) const;
 
   // Rows are the nodes asked for, in their order; none: all nodes.
-  Matrix probabilities(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {}) const;
+  Matrix probabilities(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {},
+                       const OutputOptions& output = {}) const;
   // The output of a layer, from 1; 0: the last hidden one.
   Matrix embeddings(const Graph& graph, uint32_t layer = 0, std::span<const uint32_t> nodes = {},
                     const Session& session = {}) const;
-  Evaluation evaluate(const Graph& graph, const Session& session = {}) const;
+  Evaluation evaluate(const Graph& graph, const Session& session = {}, const OutputOptions& output = {}) const;
 
   uint32_t num_layers() const;
   uint64_t num_features() const;
   uint32_t num_classes() const;
   bool multi_label() const;
+  std::vector<float> thresholds() const;      // multi-label: a class is predicted if its logit is above
+  std::optional<double> temperature() const;  // that fits the validation nodes best; none: there were none
   std::vector<std::string> class_names() const;
   std::vector<std::string> feature_names() const;
   Options options() const;

@@ -241,19 +241,28 @@ class ClusterGCNClassifier:
         graph = X if isinstance(X, Graph) else self._graph_of(X, None, adjacency, None, None)
         return graph._core, _node_numbers(nodes, graph.num_nodes)
 
-    def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
-        """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes)."""
+    def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None, calibrated: bool = False,
+                      smooth: str = "none") -> np.ndarray:
+        """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes).
+
+        calibrated: of the logits divided by the temperature that fitted the validation nodes best.
+        smooth: "correct", "smooth", "both" or "labels", as ``clustergcn predict --smooth``.
+        """
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)
         if wanted is not None and len(wanted) == 0:
             return np.empty((0, model.num_classes), np.float32)
-        return model.probabilities(graph, wanted, self.threads, print if self.verbose > 1 else None)
+        return model.probabilities(graph, wanted, calibrated, smooth, self.threads, print if self.verbose > 1 else None)
 
-    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "none") -> np.ndarray:
         """The class of each node; for multi-label graphs a matrix of 0 and 1."""
-        probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency)
-        if self._fitted().multi_label:
-            return (probabilities > 0.5).astype(np.uint8)
+        model = self._fitted()
+        if model.multi_label and smooth != "none":
+            shares = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
+            return (shares > 1 / (1 + np.exp(-model.thresholds))).astype(np.uint8)
+        if model.multi_label:
+            return (self.embed(X, layer=model.num_layers, nodes=nodes, adjacency=adjacency) > model.thresholds).astype(np.uint8)
+        probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def embed(self, X: Any, *, layer: int = 0, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
@@ -267,9 +276,9 @@ class ClusterGCNClassifier:
             return model.embeddings(graph, layer, wanted, self.threads, None)[:0]
         return model.embeddings(graph, layer, wanted, self.threads, print if self.verbose > 1 else None)
 
-    def evaluate(self, graph: Graph) -> dict:
+    def evaluate(self, graph: Graph, *, smooth: str = "none") -> dict:
         """Scores on the training, validation and test nodes."""
-        return self._fitted().evaluate(graph._core, self.threads, print if self.verbose > 1 else None)
+        return self._fitted().evaluate(graph._core, smooth, self.threads, print if self.verbose > 1 else None)
 
     def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
         """Accuracy; micro F1 for multi-label graphs. Nodes without a label are ignored.
@@ -294,12 +303,12 @@ class ClusterGCNClassifier:
             numbers, names = label_numbers(y)
             truth = self._as_own_classes(numbers, np.array(names) if names else np.arange(int(np.max(numbers, initial=0)) + 1))
         wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes, len(truth))
-        probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
         truth = np.asarray(truth)[wanted]
         if truth.ndim == 2:
-            found = probabilities > 0.5
+            found = self.predict(X, nodes=None if nodes is None else wanted, adjacency=adjacency) > 0
             right = np.sum(found & (truth == 1))
             return float(2 * right / max(1, found.sum() + truth.sum()))
+        probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
         known = truth >= 0
         return float(np.mean(np.argmax(probabilities, axis=1)[known] == truth[known])) if known.any() else float("nan")
 

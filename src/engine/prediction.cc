@@ -83,12 +83,23 @@ void PredictionRequest::list_options(OptionList& list) {
   list.add("layer", &layer, "with --what embeddings: layer, from 1; 0: the last hidden layer").range(0, 64);
   list.add("nodes", &nodes, "only the nodes whose ids this file lists, one per line, in its order").value("FILE");
   list.add("unlabelled", &unlabelled, "only the nodes without a label");
+  list.add("calibrated", &calibrated, "probabilities scaled by the temperature that fits the validation nodes best")
+      .needs([this] { return kind == PredictionKind::kProbabilities || kind == PredictionKind::kClassAndProbability; },
+             "no probabilities are written (--what)");
+  smoothing.list_options(list);
+  list.find("smooth")->needs([this] { return kind != PredictionKind::kEmbeddings; },
+                             "embeddings are written as they are");
 }
 
 Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
     : kind_(request.kind), predictor_(predictor), multi_label_(predictor.saved().shape.multi_label) {
   const uint32_t layer = choose_layer(request, predictor.num_layers());
+  if (request.calibrated) temperature_ = predictor.temperature();
   nodes_ = choose_nodes(request, predictor.data());
+  if (request.smoothing.kind != Smoothing::kNone && request.kind != PredictionKind::kEmbeddings) {
+    values_ = predictor.smoothed_logits(request.smoothing.kind);
+    return;
+  }
   std::optional<SlabMatrix> packed;
   if (!nodes_.empty()) packed = predictor.embeddings_of(nodes_, layer);
   packed_ = packed.has_value();
@@ -138,13 +149,13 @@ std::string Prediction::csv_header() const {
 std::string Prediction::csv_row(NodeId v, std::span<float> row) const {
   std::string text = csv_field(predictor_.data().ids.text(v));
   if (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kEmbeddings) {
-    if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_);
+    if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_, temperature_);
     for (const float x : row) text += fmt::format(",{}", x);
     return text + "\n";
   }
   const std::vector<uint32_t> classes = classes_of(row);
   std::string names, probabilities;
-  if (kind_ == PredictionKind::kClassAndProbability) to_probabilities(row, multi_label_);
+  if (kind_ == PredictionKind::kClassAndProbability) to_probabilities(row, multi_label_, temperature_);
   for (const uint32_t c : classes) {
     const char* separator = names.empty() ? "" : ";";
     names += separator + predictor_.class_name(c);
@@ -164,28 +175,31 @@ std::string Prediction::npy_header() const {
 std::string Prediction::npy_row(std::span<float> row) const {
   if (kind_ == PredictionKind::kClasses && multi_label_) {
     std::string bits;
-    for (const float z : row) bits += static_cast<char>(z > 0);
+    const OutputRule& rule = predictor_.saved().rule;
+    for (uint32_t c = 0; c < row.size(); ++c) bits += static_cast<char>(row[c] > rule.threshold(c));
     return bits;
   }
   if (kind_ == PredictionKind::kClasses) {
     const auto label = static_cast<int32_t>(largest_class(row));
     return {reinterpret_cast<const char*>(&label), sizeof label};
   }
-  if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_);
+  if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_, temperature_);
   return {reinterpret_cast<const char*>(row.data()), row.size_bytes()};
 }
 
-// The one with the largest logit; or all whose logit is above 0.
+// The one with the largest logit; or all whose logit is above the class's threshold, 0 unless the model has its own.
 std::vector<uint32_t> Prediction::classes_of(std::span<const float> logits) const {
   if (!multi_label_) return {largest_class(logits)};
   std::vector<uint32_t> classes;
   for (uint32_t c = 0; c < logits.size(); ++c)
-    if (logits[c] > 0) classes.push_back(c);
+    if (logits[c] > predictor_.saved().rule.threshold(c)) classes.push_back(c);
   return classes;
 }
 
 // Neither a file of a graph store nor what is read here is replaced.
 void require_writable(const PredictionRequest& request, const fs::path& output) {
+  if (request.calibrated && request.smoothing.kind != Smoothing::kNone)
+    throw Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
   if (request.layer > 0 && request.kind != PredictionKind::kEmbeddings)
     throw Error("needs --what embeddings", "--layer");
   if (output.empty()) return;

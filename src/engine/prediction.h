@@ -18,6 +18,8 @@ struct PredictionRequest {
   uint32_t layer = 0;       // of embeddings, from 1; 0: the last hidden one
   std::string nodes;        // a file of ids; empty: all nodes
   bool unlabelled = false;  // only nodes without a label
+  bool calibrated = false;  // probabilities after the model's temperature
+  SmoothingOptions smoothing;
 
   void list_options(OptionList& list);
 };
@@ -48,6 +50,7 @@ class Prediction {
   bool multi_label_;
   std::vector<NodeId> nodes_;  // in their order; empty: all
   SlabMatrix values_;          // a row for each of them …
+  double temperature_ = 1;     // of probabilities
   bool packed_ = false;        // … or, where not packed, for every node of the graph
 };
 

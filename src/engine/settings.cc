@@ -1,12 +1,23 @@
 #include "engine/settings.h"
 
 #include "common/error.h"
+#include "train/class_weights.h"
 #include "train/recipes.h"
 #include "train/run_directory.h"
 
 namespace cgcn {
 
 std::string whole_path(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
+
+namespace {
+
+void make_paths_whole(RunOptions& options) {
+  options.partition.from = whole_path(options.partition.from);
+  if (is_weights_file(options.train.class_weights))
+    options.train.class_weights = whole_path(options.train.class_weights);
+}
+
+}  // namespace
 
 void RunSettings::settle() {
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
@@ -15,7 +26,7 @@ void RunSettings::settle() {
   if (!config.empty()) read_toml(config, list);
   for (const auto& [name, value] : given) list.set(name, value, "");
   if (options.train.batches_per_step == 0) options.train.batches_per_step = processes;
-  options.partition.from = whole_path(options.partition.from);
+  make_paths_whole(options);
 }
 
 void RunSettings::settle_resumed(const std::string& run) {
@@ -36,7 +47,7 @@ void RunSettings::settle_resumed(const std::string& run) {
     }
     list.set(name, value, "");
   }
-  options.partition.from = whole_path(options.partition.from);
+  make_paths_whole(options);
 }
 
 std::string store_of_run(const std::string& run) {

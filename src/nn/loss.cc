@@ -7,6 +7,18 @@
 
 namespace cgcn {
 
+double Loss::replace_row(float* row, size_t columns, const Labels& labels, NodeId node, float scale) const {
+  if (labels.multi_label()) {
+    const uint8_t* bits = labels.bit_row(node).data();
+    return weights_.empty() ? kernels::sigmoid_cross_entropy(row, columns, bits, scale)
+                            : kernels::weighted_sigmoid_cross_entropy(row, columns, bits, weights_.data(), scale);
+  }
+  const auto label = static_cast<uint32_t>(labels.class_of(node));
+  if (weights_.empty()) return kernels::softmax_cross_entropy(row, columns, label, scale);
+  const float weight = weights_[label];
+  return weight * kernels::softmax_cross_entropy(row, columns, label, weight * scale);
+}
+
 double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits,
                                  LossScale loss_scale) {
   const auto loss_rows = batch.loss_rows;
@@ -25,10 +37,7 @@ double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kerne
       }
       ++labelled;
       const NodeId node = batch.inputs[r];
-      if (labels.multi_label())
-        sum += kernels::sigmoid_cross_entropy(row, logits.columns, labels.bit_row(node).data(), scale);
-      else
-        sum += kernels::softmax_cross_entropy(row, logits.columns, static_cast<uint32_t>(labels.class_of(node)), scale);
+      sum += replace_row(row, logits.columns, labels, node, scale);
     }
     block_sums_[begin / kBlockRows] = sum;
   });

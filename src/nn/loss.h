@@ -1,6 +1,9 @@
-// The batch's loss: plain mean of the cross-entropy over the labelled rows, softmax if a node has one class, sigmoid
-// (mean over the classes too, as in the released code) if it has any number.
+// The batch's loss, weighted by class if there are weights: plain mean of the cross-entropy over the labelled rows,
+// softmax if a node has one class, sigmoid (mean over the classes too, as in the released code) if it has any number.
 #pragma once
+
+#include <utility>
+#include <vector>
 
 #include "common/buffer.h"
 #include "graph/batch.h"
@@ -14,6 +17,9 @@ enum class LossScale { kMean, kSum };
 
 class Loss {
  public:
+  // One per class: a row of one class counts so often, a set bit of several the same (an unset one once). The mean is
+  // still over the rows.
+  void weigh_classes(std::vector<float> weights) { weights_ = std::move(weights); }
   void reserve(size_t rows) { block_sums_.reserve_discarding(rows / kBlockRows + 1); }
   // Replaces the logits by the gradient of the loss, or of its sum over the labelled rows; rows without a label get
   // zero. Returns the loss, the mean in any case.
@@ -21,6 +27,9 @@ class Loss {
 
  private:
   static constexpr size_t kBlockRows = 64;
+  double replace_row(float* row, size_t columns, const Labels& labels, NodeId node, float scale) const;
+
+  std::vector<float> weights_;  // empty: all the same
   Buffer<double> block_sums_;
 };
 

@@ -187,6 +187,8 @@ StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input,
   return {loss, static_cast<uint32_t>(batch.loss_rows.size())};
 }
 
+void Model::weigh_classes(std::vector<float> weights) { network_->loss.weigh_classes(std::move(weights)); }
+
 void Model::predict(const Batch& batch, const ModelInput& input, float* logits) {
   const Matrix rows = network_->forward({batch, input});
   for (size_t r = 0; r < rows.rows; ++r) std::copy_n(rows.row(r), rows.columns, logits + r * rows.columns);

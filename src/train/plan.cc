@@ -7,6 +7,8 @@
 #include "nn/history.h"
 #include "partition/metis.h"
 #include "train/evaluation.h"
+#include "train/ranking.h"
+#include "train/selection.h"
 #include "train/slot_gradients.h"
 
 namespace cgcn {
@@ -42,6 +44,15 @@ void require_possible(const RunOptions& options, const Dataset& data) {
     throw Error(
         "with sparse features, a first layer that aggregates over the batch cannot apply dropout after aggregation",
         "--first-layer batch", "--dropout-place before, or --dropout 0");
+  if (selects_by_rank(options.train.select_by)) {
+    if (!has_ranking(data.labels))
+      throw Error(fmt::format("needs two classes, or a multi-label graph; this one has {} classes, one per node",
+                              data.labels.num_classes()),
+                  "--select-by", "micro-f1, macro-f1 or loss");
+    if (options.train.evaluation.kind == EvaluationKind::kBlocks)
+      throw Error("ranks the nodes of the whole graph, and blocks are scored one by one", "--select-by",
+                  "leave --evaluation blocks out, or select by another score");
+  }
   if (options.train.standardise && options.train.normalise_rows)
     throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
 }

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "nn/history.h"
+#include "train/class_weights.h"
 
 namespace cgcn {
 namespace {
@@ -147,12 +148,21 @@ void TrainingInput::release_pages() const {
   features.aggregated.release_rows(0, features.aggregated.rows());
 }
 
-TrainedOn describe_data(const TrainingPlan& plan, const ClusterLayout& layout) {
+namespace {
+
+std::string hash_weights(const std::vector<float>& weights) {
+  return weights.empty() ? std::string() : hex64(checksum(weights.data(), weights.size() * sizeof(float)));
+}
+
+}  // namespace
+
+TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input) {
   const Dataset& data = plan.data;
   return {.store = data.path.empty() ? std::string() : fs::absolute(plan.store.path()).string(),
           .name = data.name,
           .content_hash = data.content_hash,
-          .partition_hash = hash_partition(layout),
+          .partition_hash = hash_partition(input.layout),
+          .class_weights_hash = hash_weights(input.class_weights),
           .class_names = data.class_names,
           .identity = data.features.kind() == FeatureMatrix::Kind::kIdentity,
           .feature_names = data.feature_names,
@@ -185,6 +195,7 @@ void prepare_kept_parts(const TrainingPlan& plan) {
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
   prepare_rows(plan, stages, input);
+  input.class_weights = read_class_weights(plan.options.train.class_weights, plan.data);
   input.batches = make_batches(plan.options, input.layout);
   const auto release_pages = [&] {
     plan.store.release_pages();

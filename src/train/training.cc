@@ -10,6 +10,7 @@
 #include "partition/block_picture.h"
 #include "train/embedding_picture.h"
 #include "train/result.h"
+#include "train/selection.h"
 
 namespace cgcn {
 namespace {
@@ -40,9 +41,9 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
 }
 
 // The end of the progress line.
-std::string describe(const EpochRecord& record, const TrainingState& state) {
+std::string describe(const EpochRecord& record, const TrainingState& state, SelectBy by) {
   std::string text = fmt::format("loss {:.4f}", record.loss);
-  if (state.standing.best_epoch > 0) text += fmt::format("  best F1 {:.2f} %", 100 * state.standing.best_score);
+  if (state.standing.best_epoch > 0) text += "  best " + show_selection(state.standing.best_score, by);
   return text;
 }
 
@@ -76,10 +77,11 @@ Training::Training(const Store& store, const RunOptions& options, RunDirectory r
       history_(input_.batches->has_remainders()
                    ? std::optional<EmbeddingHistory>(std::in_place, model_, input_.layout.data.num_nodes())
                    : std::nullopt),
-      checkpoints_(run_.files(), {options, input_.scaling, describe_data(plan_, input_.layout)}, model_, *optimiser_,
+      checkpoints_(run_.files(), {options, input_.scaling, describe_data(plan_, input_)}, model_, *optimiser_,
                    history_ ? &*history_ : nullptr, state_, group.is_first()),
       evaluation_(plan_, input_, model_, group) {
   require_possible_in_group();
+  if (!input_.class_weights.empty()) model_.weigh_classes(input_.class_weights);
   model_.reserve(input_.batches->limits());
   if (input_.blocks) model_.reserve(input_.blocks->limits());
   begin();
@@ -89,6 +91,8 @@ void Training::require_possible_in_group() const {
   if (group_.size() == 1) return;
   group_.require_same("the partition " + input_.layout.path.string(), checkpoints_.origin().trained_on.partition_hash,
                       "delete it on the hosts where it differs: it is made again");
+  group_.require_same("what --class-weights names", checkpoints_.origin().trained_on.class_weights_hash,
+                      "copy the file to the hosts where it differs");
   if (history_)
     throw dist::GroupError("vrgcn keeps a history of embeddings that every batch changes: it runs in one process",
                            "--method vrgcn", "leave mpirun out, or use another --method");
@@ -197,7 +201,7 @@ void Training::loop(const std::function<bool(const EpochRecord&)>& on_epoch) {
     }
     check_memory();
     const EpochRecord record = end_epoch();
-    progress.set_note(describe(record, state_));
+    progress.set_note(describe(record, state_, train.select_by));
     if (on_epoch && !on_epoch(record)) break;
   }
   const dist::Traffic& traffic = loop.traffic();
@@ -299,6 +303,7 @@ TrainingSummary Training::summarise() {
   TrainingSummary summary;
   summary.run = run_.path();
   summary.epochs = state_.epoch;
+  summary.selected_by = selection_of(train.select_by, plan_.data.labels);
   group_.on_first([&] { summary.kept_epoch = checkpoints_.load_kept(); });
   summary.kept_epoch = group_.broadcast_value(summary.kept_epoch);
   group_.broadcast(std::as_writable_bytes(model_.values()));
@@ -308,6 +313,8 @@ TrainingSummary Training::summarise() {
   summary.weights = model_.num_weights();
   summary.train_seconds = state_.train_seconds;
   figures_.stages().time(Stage::kTest, [&] { summary.evaluation = test_and_draw_embeddings(); });
+  if (const OutputRule& rule = summary.evaluation->rule; rule.temperature || !rule.thresholds.empty())
+    group_.on_first([&] { checkpoints_.save_rule(rule); });
   summary.total_seconds = figures_.total_seconds();
   summary.work = state_.work;
   summary.graph_bytes = layout.data.graph.stored_bytes();

@@ -19,7 +19,7 @@ struct Case {
   std::string name;
   ModelOptions options;
   InputKind input = InputKind::kDense32;
-  bool rectangular = false, multi_label = false, input_block = false;
+  bool rectangular = false, multi_label = false, input_block = false, weighted = false;
 };
 
 Case make_case(std::string name, uint32_t layers, std::function<void(Case&)> change) {
@@ -239,6 +239,11 @@ std::vector<Case> all_cases() {
     norm_before(c);
     c.input = InputKind::kSparse;
   });
+  add("ClassWeights", 2, [](Case& c) { c.weighted = true; });
+  add("ClassWeightsMultiLabel", 2, [](Case& c) {
+    c.weighted = true;
+    c.multi_label = true;
+  });
   add("WideLastLayer", 3, [](Case& c) { c.options.hidden = 3; });  // more classes than hidden columns
   return cases;
 }
@@ -251,6 +256,8 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   if (c.input_block) problem.aggregate_input();
   const ModelShape shape{problem.x.columns(), problem.sparse(), SmallProblem::kClasses, c.multi_label};
   Model model(c.options, shape, 11);
+  const std::vector<float> class_weights = c.weighted ? std::vector<float>{0.5f, 3, 0, 1, 1.75f} : std::vector<float>();
+  if (c.weighted) model.weigh_classes(class_weights);
   Random random(5, Purpose::kTest, 9);
   for (const Parameter& p : model.parameters())  // biases and norms away from their neutral starting values
     if (p.rows == 1)
@@ -261,6 +268,7 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   const StepResult result = model.compute_gradients(problem.batch, input, kSeed);
 
   ReferenceModel reference(model, input);
+  reference.class_weights = class_weights;
   EXPECT_NEAR(result.loss, reference.loss(problem.batch, kSeed, c.options.dropout), 2e-6);
   EXPECT_EQ(result.labelled, problem.loss_rows.size());
   for (const Parameter& p : model.parameters()) {

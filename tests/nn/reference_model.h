@@ -26,6 +26,7 @@ class ReferenceModel {
   }
 
   std::map<std::string, std::vector<double>> weights;
+  std::vector<float> class_weights;  // empty: all 1
 
   double loss(const Batch& batch, uint64_t seed, float dropout) const {
     const Rows logits = forward(batch, seed, dropout);
@@ -208,12 +209,15 @@ class ReferenceModel {
     double total = 0;
     if (labels_.multi_label()) {
       for (uint32_t c = 0; c < logits.size(); ++c)
-        total += std::log1p(std::exp(logits[c])) - (labels_.has(node, c) ? logits[c] : 0);
+        total += labels_.has(node, c) ? weight_of(c) * (std::log1p(std::exp(logits[c])) - logits[c])
+                                      : std::log1p(std::exp(logits[c]));
       return total;
     }
     for (const double logit : logits) total += std::exp(logit);
-    return std::log(total) - logits[static_cast<size_t>(labels_.class_of(node))];
+    const auto label = static_cast<size_t>(labels_.class_of(node));
+    return weight_of(label) * (std::log(total) - logits[label]);
   }
+  double weight_of(size_t label) const { return class_weights.empty() ? 1.0 : class_weights[label]; }
 
   ModelOptions options_;
   ModelInput input_;
