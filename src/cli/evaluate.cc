@@ -39,6 +39,16 @@ struct Part {
   const Tally& tally;
 };
 
+void print_number_scores(const std::vector<Part>& parts) {
+  fmt::print("{:<12}{:>12}{:>10}{:>12}{:>12}{:>10}\n", "", "nodes", "R²", "MAE", "RMSE", "loss");
+  for (const auto& [name, tally] : parts) {
+    const Scores s = tally.scores();
+    if (s.nodes == 0) continue;
+    fmt::print("{:<12}{:>12}{:>9.4f}{:>12.4g}{:>12.4g}{:>10.4f}\n", name, format_count(s.nodes), s.regression->r2,
+               s.regression->mae, s.regression->rmse, s.loss);
+  }
+}
+
 void print_scores(const std::vector<Part>& parts) {
   const bool ranked =
       std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.tally.scores().roc_auc.has_value(); });
@@ -124,6 +134,7 @@ void EvaluateCommand::run_in(dist::Group& group) {
     return;
   }
   if (evaluation.smoothing) fmt::print("Smoothing  {}\n\n", evaluation.smoothing->text());
+  if (predictor.saved().shape.regression) return print_number_scores(parts);
   print_scores(parts);
   for (const auto& [name, tally] : parts) {
     if (tally.scores().nodes == 0) continue;

@@ -45,10 +45,14 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
   const char* what = test > 0         ? "Test"
                      : validation > 0 ? "Validation (there are no test nodes)"
                                       : "Training (there are no other nodes)";
-  fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %, {} of {} nodes {})\n", what, 100 * scores.micro_f1,
-             100 * scores.macro_f1,
-             format_count(static_cast<uint64_t>(std::llround(scores.accuracy * static_cast<double>(scores.nodes)))),
-             format_count(scores.nodes), data.labels.multi_label() ? "with every label right" : "right");
+  if (scores.regression)
+    fmt::print("{} R² {:.4f}  (MAE {:.4g}, RMSE {:.4g}, {} nodes)\n", what, scores.regression->r2,
+               scores.regression->mae, scores.regression->rmse, format_count(scores.nodes));
+  else
+    fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %, {} of {} nodes {})\n", what, 100 * scores.micro_f1,
+               100 * scores.macro_f1,
+               format_count(static_cast<uint64_t>(std::llround(scores.accuracy * static_cast<double>(scores.nodes)))),
+               format_count(scores.nodes), data.labels.multi_label() ? "with every label right" : "right");
   if (scores.roc_auc)
     fmt::print("Ranks  ROC-AUC {:.2f} %, average precision {:.2f} %\n", 100 * *scores.roc_auc,
                100 * *scores.average_precision);

@@ -58,6 +58,8 @@ Matrix infer(const Model::Parts& parts, const Graph& graph, uint32_t layer, std:
   const uint32_t layers = predictor.num_layers();
   if (layer > layers) throw cgcn::Error(fmt::format("the model has {} layers", layers), "layer");
   const uint32_t wanted = probabilities ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
+  if (probabilities && predictor.saved().shape.regression)
+    throw cgcn::Error("the model predicts numbers, which have no probabilities", "model", "values");
   const cgcn::Smoothing smoothing = smoothing_of(output);
   const double temperature = output.calibrated ? predictor.temperature() : 1;
   std::optional<cgcn::SlabMatrix> packed;
@@ -83,7 +85,10 @@ Scores to_scores(const cgcn::Scores& scores) {
           scores.calibration_error,
           scores.calibrated_error,
           scores.roc_auc,
-          scores.average_precision};
+          scores.average_precision,
+          scores.regression ? std::optional(scores.regression->r2) : std::nullopt,
+          scores.regression ? std::optional(scores.regression->mae) : std::nullopt,
+          scores.regression ? std::optional(scores.regression->rmse) : std::nullopt};
 }
 Evaluation to_evaluation(const cgcn::Evaluation& evaluation) {
   return {to_scores(evaluation.train.scores()), to_scores(evaluation.validation.scores()),
@@ -107,6 +112,15 @@ Matrix Model::probabilities(const Graph& graph, std::span<const uint32_t> nodes,
                             const OutputOptions& output) const {
   return call(session, [&] { return infer(*parts_, graph, 0, nodes, true, output); });
 }
+Matrix Model::values(const Graph& graph, std::span<const uint32_t> nodes, const Session& session) const {
+  return call(session, [&] {
+    const cgcn::SavedModel saved = clustergcn::load(*parts_);
+    if (!saved.shape.regression) throw cgcn::Error("the model predicts classes, not numbers", "model", "probabilities");
+    Matrix out = infer(*parts_, graph, saved.model->num_layers(), nodes, false);
+    for (float& value : out.values) value = static_cast<float>(saved.target.to_value(value));
+    return out;
+  });
+}
 Matrix Model::embeddings(const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
                          const Session& session) const {
   return call(session, [&] { return infer(*parts_, graph, layer, nodes, false); });
@@ -128,6 +142,9 @@ uint32_t Model::num_classes() const {
 }
 bool Model::multi_label() const {
   return call({}, [&] { return clustergcn::load(*parts_).shape.multi_label; });
+}
+bool Model::regression() const {
+  return call({}, [&] { return clustergcn::load(*parts_).shape.regression; });
 }
 std::vector<float> Model::thresholds() const {
   return call({}, [&] {

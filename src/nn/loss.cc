@@ -1,6 +1,7 @@
 #include "nn/loss.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/threads.h"
 #include "kernels/cross_entropy.h"
@@ -8,6 +9,12 @@
 namespace cgcn {
 
 double Loss::replace_row(float* row, size_t columns, const Labels& labels, NodeId node, float scale) const {
+  if (labels.regression()) {
+    const double error = row[0] - target_.to_output(labels.value_of(node));
+    const bool squared = regression_ == RegressionLoss::kSquared;
+    row[0] = static_cast<float>(squared ? 2 * error * scale : error > 0 ? scale : error < 0 ? -scale : 0);
+    return squared ? error * error : std::abs(error);
+  }
   if (labels.multi_label()) {
     const uint8_t* bits = labels.bit_row(node).data();
     return weights_.empty() ? kernels::sigmoid_cross_entropy(row, columns, bits, scale)

@@ -187,6 +187,10 @@ StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input,
   return {loss, static_cast<uint32_t>(batch.loss_rows.size())};
 }
 
+void Model::set_regression(RegressionLoss kind, const TargetScaling& target) {
+  network_->loss.set_regression(kind, target);
+}
+
 void Model::weigh_classes(std::vector<float> weights) { network_->loss.weigh_classes(std::move(weights)); }
 
 void Model::predict(const Batch& batch, const ModelInput& input, float* logits) {

@@ -117,6 +117,7 @@ GraphArrays to_arrays(const py::dict& given) {
   arrays.directed = given["directed"].cast<bool>();
   arrays.keep_self_loops = given["keep_self_loops"].cast<bool>();
   arrays.feature_width = given["feature_width"].cast<uint64_t>();
+  arrays.regression = given.contains("regression") && given["regression"].cast<bool>();
   arrays.class_names = given["class_names"].cast<std::vector<std::string>>();
   arrays.feature_names = given["feature_names"].cast<std::vector<std::string>>();
   if (given.contains("split_shares")) arrays.split_shares = given["split_shares"].cast<std::string>();
@@ -140,6 +141,9 @@ GraphArrays to_arrays(const py::dict& given) {
 
 py::dict to_dict(const Scores& scores) {
   using namespace py::literals;
+  if (scores.r2)
+    return py::dict("nodes"_a = scores.nodes, "r2"_a = *scores.r2, "mae"_a = *scores.mae, "rmse"_a = *scores.rmse,
+                    "loss"_a = scores.loss);
   py::dict made("nodes"_a = scores.nodes, "micro_f1"_a = scores.micro_f1, "macro_f1"_a = scores.macro_f1,
                 "accuracy"_a = scores.accuracy, "loss"_a = scores.loss,
                 "calibration_error"_a = scores.calibration_error);
@@ -319,6 +323,7 @@ PYBIND11_MODULE(_core, module) {
       .def_property_readonly("num_classes", &Graph::num_classes)
       .def_property_readonly("directed", &Graph::directed)
       .def_property_readonly("multi_label", &Graph::multi_label)
+      .def_property_readonly("regression", &Graph::regression)
       .def_property_readonly("split_sizes", &Graph::split_sizes)
       .def_property_readonly("class_names", &Graph::class_names)
       .def_property_readonly("feature_names", &Graph::feature_names)
@@ -351,6 +356,13 @@ PYBIND11_MODULE(_core, module) {
                return model.probabilities(graph, wanted, session, {calibrated, smooth});
              }));
            })
+      .def("values",
+           [](const Model& model, const Graph& graph, const py::object& nodes, uint32_t threads, py::object log) {
+             const std::vector<uint32_t> wanted = to_nodes(nodes);
+             Callbacks callbacks(py::none(), std::move(log));
+             const Session session = callbacks.session(threads);
+             return to_numpy(run(callbacks, [&] { return model.values(graph, wanted, session); }));
+           })
       .def("embeddings",
            [](const Model& model, const Graph& graph, uint32_t layer, const py::object& nodes, uint32_t threads,
               py::object log) {
@@ -369,6 +381,7 @@ PYBIND11_MODULE(_core, module) {
       .def_property_readonly("num_features", &Model::num_features)
       .def_property_readonly("num_classes", &Model::num_classes)
       .def_property_readonly("multi_label", &Model::multi_label)
+      .def_property_readonly("regression", &Model::regression)
       .def_property_readonly("thresholds",
                              [](const Model& model) {
                                const std::vector<float> values = model.thresholds();

@@ -81,7 +81,7 @@ std::optional<double> fit_temperature(const SlabMatrix& logits, const Dataset& d
   constexpr int kSteps = 40;
   bool validated = false;
   for (NodeId v = 0; v < data.num_nodes() && !validated; ++v)
-    validated = data.role(v) == Role::kValidation && (data.labels.multi_label() || data.labels.class_of(v) >= 0);
+    validated = data.role(v) == Role::kValidation && data.labels.known(v);
   if (!validated) return std::nullopt;
   double low = kLeast, high = kMost, b = 1;  // 1 / T; the slope rises with it
   for (int step = 0; step < kSteps; ++step) {

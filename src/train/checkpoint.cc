@@ -12,7 +12,9 @@
 
 namespace cgcn {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelShape, input_columns, sparse_input, num_classes, multi_label)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ModelShape, input_columns, sparse_input, num_classes, multi_label,
+                                                regression)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TargetScaling, mean, scale)
 
 namespace {
 
@@ -63,6 +65,9 @@ void look_for_checksums(const SafetensorsFile& file, bool required) {
 
 void load_rule(const SafetensorsFile& tensors, SavedModel& saved) {
   OutputRule& rule = saved.rule;
+  rule.target = saved.target;
+  if (!std::isfinite(rule.target.mean) || !std::isfinite(rule.target.scale) || rule.target.scale <= 0)
+    throw Error("the scale of its numbers is damaged", tensors.path().string());
   if (rule.temperature && !(std::isfinite(*rule.temperature) && *rule.temperature > 0))
     throw Error(fmt::format("its temperature is {}", *rule.temperature), tensors.path().string());
   if (!tensors.contains("output.thresholds")) return;
@@ -102,6 +107,7 @@ void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf
   nlohmann::json description = {{"version", kVersion},    {"options", list.to_json()},
                                 {"shape", model.shape()}, {"trained_on", origin.trained_on},
                                 {"state", state},         {"optimiser", optimiser_file}};
+  if (model.shape().regression) description["target"] = origin.target;
   if (rule.temperature) description["temperature"] = *rule.temperature;
   writer.set_metadata({{"format", "pt"}, {kMetadataKey, to_text(description)}});
   writer.write(file);
@@ -125,6 +131,7 @@ SavedModel load_model(const fs::path& file) {
     saved.trained_on = description.at("trained_on").get<TrainedOn>();
     saved.state = state_of(description, version).get<TrainingState>();
     saved.optimiser_file = description.at("optimiser").get<std::string>();
+    if (saved.shape.regression) saved.target = description.at("target").get<TargetScaling>();
     if (description.contains("temperature")) saved.rule.temperature = description["temperature"].get<double>();
   } catch (const nlohmann::json::exception& problem) {
     throw Error(fmt::format("its description is damaged: {}", problem.what()), file.string());

@@ -97,6 +97,7 @@ struct ModelOrigin {
   RunOptions options;
   ColumnScaling scaling;
   TrainedOn trained_on;
+  TargetScaling target = {};  // regression
 };
 
 // A model as read from a file.

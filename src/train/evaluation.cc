@@ -63,7 +63,7 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
     evaluation.smoothing = smooth_outputs(logits, data, work.rule, work.smoothing, memory);
     evaluation.rule.temperature.reset();  // that of the model's own output
   }
-  if (work.fits_temperature) evaluation.rule.temperature = fit_temperature(logits, data);
+  if (work.fits_temperature && !data.labels.regression()) evaluation.rule.temperature = fit_temperature(logits, data);
   if (work.chooses_thresholds && data.labels.multi_label())
     evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
   if (!work.ranks || !has_ranking(data.labels)) return;
@@ -78,8 +78,7 @@ uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
   constexpr uint64_t kInFlight = uint64_t{8} << 20;  // rows of N(A) and mapped pages that tasks work on
   const size_t hidden = model.num_layers() > 1 ? model.layer_width(model.num_layers() - 1) : 0;
   return kInFlight + sampled_bytes(data, hidden) + data.graph.offsets().size_bytes() +
-         2 * data.features.sparse_offsets().size_bytes() + data.labels.classes().size_bytes() +
-         data.labels.bits().size_bytes() + data.split.size() +
+         2 * data.features.sparse_offsets().size_bytes() + data.labels.stored_bytes() + data.split.size() +
          std::min<uint64_t>(kRowsScored, data.num_nodes()) *
              (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
 }
@@ -89,8 +88,8 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data) {
 }
 
 bool OutputWork::needs_all(const Labels& labels) const {
-  return smoothing != Smoothing::kNone || fits_temperature || (labels.multi_label() && chooses_thresholds) ||
-         (ranks && has_ranking(labels));
+  return smoothing != Smoothing::kNone || (fits_temperature && !labels.regression()) ||
+         (labels.multi_label() && chooses_thresholds) || (ranks && has_ranking(labels));
 }
 
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,

@@ -28,6 +28,14 @@ double ClassCounts::f1() const {
 }
 
 void to_json(nlohmann::json& json, const Scores& scores) {
+  if (scores.regression) {
+    json = {{"nodes", scores.nodes},
+            {"loss", scores.loss},
+            {"r2", scores.regression->r2},
+            {"mae", scores.regression->mae},
+            {"rmse", scores.regression->rmse}};
+    return;
+  }
   json = {{"nodes", scores.nodes},       {"loss", scores.loss},
           {"accuracy", scores.accuracy}, {"micro_f1", scores.micro_f1},
           {"macro_f1", scores.macro_f1}, {"calibration_error", scores.calibration_error}};
@@ -86,6 +94,7 @@ void Tally::add(const float* logits, size_t stride, NodeId first_node, std::span
                 const Labels& labels, const OutputRule& rule) {
   CGCN_CHECK(labels.num_classes() == num_classes_ && labels.multi_label() == multi_label_);
   has_temperature_ = rule.temperature.has_value();
+  if (labels.regression()) return add_numbers(logits, stride, first_node, nodes, labels, rule);
   if (multi_label_)
     add_multi(logits, stride, first_node, nodes, labels, rule);
   else
@@ -181,6 +190,24 @@ void Tally::add_multi(const float* logits, size_t stride, NodeId first_node, std
   nodes_ += nodes.size();
 }
 
+// The loss is that of squared errors, in the unit that was learnt.
+void Tally::add_numbers(const float* outputs, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
+                        const Labels& labels, const OutputRule& rule) {
+  numbers_.used = true;
+  for (const NodeId v : nodes) {
+    if (!labels.known(v)) continue;
+    ++nodes_;
+    const double value = labels.value_of(v);
+    const double error = value - rule.target.to_value(outputs[size_t{v - first_node} * stride]);
+    const double distance = value - rule.target.mean;
+    numbers_.absolute += std::abs(error);
+    numbers_.squared += error * error;
+    numbers_.distance += distance;
+    numbers_.squared_distance += distance * distance;
+    loss_ += error * error / (rule.target.scale * rule.target.scale);
+  }
+}
+
 std::string Tally::pack() const {
   std::string packed;
   const auto add = [&](const auto* values, size_t count) {
@@ -193,6 +220,7 @@ std::string Tally::pack() const {
   add(&calibrated_, 1);
   add(&has_temperature_, 1);
   add(&ranking_, 1);
+  add(&numbers_, 1);
   add(classes_.data(), classes_.size());
   add(confusion_.data(), confusion_.size());
   return packed;
@@ -212,6 +240,7 @@ void Tally::unpack(const std::string& packed) {
   take(&calibrated_, 1);
   take(&has_temperature_, 1);
   take(&ranking_, 1);
+  take(&numbers_, 1);
   take(classes_.data(), classes_.size());
   take(confusion_.data(), confusion_.size());
 }
@@ -221,6 +250,13 @@ Scores Tally::scores() const {
   scores.nodes = nodes_;
   if (nodes_ == 0) return scores;
   scores.loss = loss_ / static_cast<double>(nodes_);
+  if (numbers_.used) {
+    const auto count = static_cast<double>(nodes_);
+    const double spread = numbers_.squared_distance - numbers_.distance * numbers_.distance / count;
+    const double r2 = spread > 0 ? 1 - numbers_.squared / spread : numbers_.squared == 0 ? 1 : 0;
+    scores.regression = {r2, numbers_.absolute / count, std::sqrt(numbers_.squared / count)};
+    return scores;
+  }
   scores.accuracy = ratio(exact_, nodes_);
   scores.calibration_error = as_given_.error();
   if (has_temperature_) scores.calibrated_error = calibrated_.error();

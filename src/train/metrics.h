@@ -30,6 +30,11 @@ struct ClassCounts {
   double f1() const;
 };
 
+// Of numbers: R² = 1 - Σ(value - prediction)² / Σ(value - mean)², mean absolute and root of the mean squared error.
+struct RegressionScores {
+  double r2 = 0, mae = 0, rmse = 0;
+};
+
 struct Scores {
   uint64_t nodes = 0;
   double loss = 0;      // mean over the nodes; with many classes per node, the mean over classes as well
@@ -37,6 +42,7 @@ struct Scores {
   double micro_f1 = 0, macro_f1 = 0;
   double calibration_error = 0;                      // expected, of the probabilities as the model gives them
   std::optional<double> calibrated_error;            // the same after the temperature, if one was fitted
+  std::optional<RegressionScores> regression;        // of numbers; then there are no others but the loss
   std::optional<double> roc_auc, average_precision;  // where they were asked for (ranking.h)
 };
 
@@ -87,14 +93,22 @@ class Tally {
   const std::vector<uint64_t>& confusion() const { return confusion_; }
   uint32_t num_classes() const { return num_classes_; }
   bool multi_label() const { return multi_label_; }
+  bool regression() const { return numbers_.used; }
 
  private:
   void add_single(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
                   const Labels& labels, const OutputRule& rule);
   void add_multi(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
                  const Labels& labels, const OutputRule& rule);
+  void add_numbers(const float* outputs, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
+                   const Labels& labels, const OutputRule& rule);
   uint32_t num_classes_;
   bool multi_label_;
+  // Sums over nodes of numbers: errors, and distances of the labels from a fixed place.
+  struct NumberSums {
+    bool used = false;
+    double absolute = 0, squared = 0, distance = 0, squared_distance = 0;
+  } numbers_;
   uint64_t nodes_ = 0, exact_ = 0;
   double loss_ = 0;
   CalibrationBins as_given_, calibrated_;

@@ -182,6 +182,10 @@ void Predictor::require_same_on_all_ranks() const {
 void Predictor::require_comparable() const {
   const ModelShape& shape = saved_.shape;
   if (!data_.labels.present()) throw Error("has no labels to compare with", data_.path.string());
+  if (data_.labels.regression() != shape.regression)
+    throw Error(shape.regression ? "has classes, but the model predicts numbers"
+                                 : "has labels that are numbers, but the model predicts classes",
+                data_.path.string());
   if (data_.labels.num_classes() != shape.num_classes || data_.labels.multi_label() != shape.multi_label)
     throw Error(fmt::format("has {} classes{}, but the model was trained on {}{}", data_.labels.num_classes(),
                             data_.labels.multi_label() ? " (multi-label)" : "", shape.num_classes,

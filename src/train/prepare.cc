@@ -88,8 +88,7 @@ class InputPlan {
   void need_tables(const Model& model) {
     const Dataset& data = input_.layout.data;
     memory_.need("program and tables", memory_figures().rss + kMemoryMargin + data.graph.offsets().size_bytes() +
-                                           data.labels.classes().size_bytes() + data.labels.bits().size_bytes() +
-                                           data.split.size());
+                                           data.labels.stored_bytes() + data.split.size());
     const uint64_t history = batches().has_remainders() ? EmbeddingHistory::planned_bytes(model, data.num_nodes()) : 0;
     memory_.need("model", model_bytes(plan_.options, model) + history);
     memory_.need("batches", kStorages * batches().storage_bytes());
@@ -196,6 +195,7 @@ TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
   prepare_rows(plan, stages, input);
   input.class_weights = read_class_weights(plan.options.train.class_weights, plan.data);
+  if (plan.data.labels.regression()) input.target = measure_target(plan.data);
   input.batches = make_batches(plan.options, input.layout);
   const auto release_pages = [&] {
     plan.store.release_pages();

@@ -16,6 +16,7 @@ namespace cgcn {
 struct TrainingInput {
   ClusterLayout layout;
   ColumnScaling scaling;
+  TargetScaling target;                  // of labels that are numbers
   std::vector<float> class_weights;      // empty: all classes count the same
   PreparedFeatures features;             // of the layout's rows
   std::unique_ptr<BatchSource> batches;  // reads from disk what does not fit in memory

@@ -47,7 +47,7 @@ struct GatheredClass {
 std::vector<NodeId> labelled_nodes(const Dataset& data, Role role) {
   std::vector<NodeId> nodes;
   for (NodeId v = 0; v < data.num_nodes(); ++v)
-    if (data.role(v) == role && (data.labels.multi_label() || data.labels.class_of(v) >= 0)) nodes.push_back(v);
+    if (data.role(v) == role && data.labels.known(v)) nodes.push_back(v);
   return nodes;
 }
 

@@ -26,6 +26,7 @@ std::vector<uint32_t> listed_classes(const Tally& tally) {
 
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name) {
   nlohmann::json json = tally.scores();
+  if (tally.regression()) return json;
   const uint32_t classes = tally.num_classes();
   json["class_count"] = classes;
   json["classes"] = nlohmann::json::array();
@@ -71,6 +72,7 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
                            {"kept_epoch", summary.kept_epoch},
                            {"stopped_early", summary.stopped_early},
                            {"multi_label", data.labels.multi_label()},
+                           {"regression", data.labels.regression()},
                            {"parts", summary.clusters},
                            {"per_batch", summary.per_batch},
                            {"batches_per_step", summary.batches_per_step},

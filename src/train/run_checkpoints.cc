@@ -84,9 +84,15 @@ void RunCheckpoints::take_back_regular_best() {
   if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), file.string());
 }
 
+SelectBy RunCheckpoints::selected_by() const {
+  const SelectBy asked = origin_.options.train.select_by;
+  if (asked != SelectBy::kAuto) return asked;
+  return model_.shape().regression ? SelectBy::kR2 : SelectBy::kMicroF1;
+}
+
 void RunCheckpoints::keep_if_best(const Scores& validation, bool regular) {
   Standing& best = state_.standing;
-  const double score = selection_score(validation, origin_.options.train.select_by);
+  const double score = selection_score(validation, selected_by());
   const bool better =
       best.best_epoch == 0 || score > best.best_score || (score == best.best_score && validation.loss < best.best_loss);
   if (!better || !std::isfinite(score) || !std::isfinite(validation.loss)) {

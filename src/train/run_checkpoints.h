@@ -40,6 +40,8 @@ class RunCheckpoints {
   void save_rule(const OutputRule& rule);
 
  private:
+  SelectBy selected_by() const;
+
   const RunFiles& files_;
   ModelOrigin origin_;
   Model& model_;

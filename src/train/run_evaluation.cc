@@ -10,17 +10,19 @@ namespace cgcn {
 Scores RunEvaluation::validate() {
   if (input_.blocks) {
     if (input_.training_memory + input_.blocks->mapped_bytes() > plan_.budget) release_pages();
-    return input_.blocks->evaluate(model_).validation.scores();
+    return input_.blocks->evaluate(model_, rule()).validation.scores();
   }
   if (group_.size() == 1)  // the ranks of a group share all nodes
     if (const std::optional<Scores> scores = score_neighbourhood()) return *scores;
-  return evaluate_exactly_in_budget(/*show_progress=*/false, {.ranks = ranks()}, nullptr).validation.scores();
+  return evaluate_exactly_in_budget(/*show_progress=*/false, {.ranks = ranks(), .rule = rule()}, nullptr)
+      .validation.scores();
 }
 
 bool RunEvaluation::ranks() const { return selects_by_rank(plan_.options.train.select_by); }
 
 Evaluation RunEvaluation::test(RowSample* hidden) {
   const OutputWork work{.ranks = true,
+                        .rule = rule(),
                         .fits_temperature = true,
                         .chooses_thresholds = plan_.options.train.thresholds == Thresholds::kValidation};
   return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);
@@ -52,7 +54,7 @@ std::optional<Scores> RunEvaluation::score_neighbourhood() {
   for (size_t i = 0; i < nodes_.size(); ++i)
     std::copy_n(logits.matrix().row(i), shape.num_classes, rows.matrix().row(nodes_[i]));
   Tally tally(shape.num_classes, shape.multi_label);
-  tally.add(rows.matrix().data, shape.num_classes, 0, nodes_, plan_.data.labels);
+  tally.add(rows.matrix().data, shape.num_classes, 0, nodes_, plan_.data.labels, rule());
   if (ranks())
     if (const auto ranking = rank_part(rows, plan_.data, Role::kValidation, memory_left(plan_.budget)))
       tally.set_ranking(*ranking);

@@ -25,6 +25,7 @@ class RunEvaluation {
   void plan_neighbourhood();
   const PreparedFeatures& whole();
   bool ranks() const;  // in a validation
+  OutputRule rule() const { return {.target = input_.target}; }
   Evaluation evaluate_exactly_in_budget(bool show_progress, const OutputWork& work, RowSample* hidden);
   void release_pages() const;
 

@@ -45,7 +45,8 @@ DataTraits traits_of(const Dataset& data) {
   return {.sparse = !data.features.is_dense(),
           .identity = data.features.kind() == FeatureMatrix::Kind::kIdentity,
           .has_validation = data.split_sizes()[1] > 0,
-          .multi_label = data.labels.multi_label()};
+          .multi_label = data.labels.multi_label(),
+          .regression = data.labels.regression()};
 }
 
 void RunOptions::list_options(OptionList& list) {
@@ -112,6 +113,8 @@ void RunOptions::relate(OptionList& list) {
   need(
       {"patience", "keep", "select-by", "thresholds", "eval-every", "evaluation", "evaluation-blocks"},
       [this] { return data.has_validation; }, "there are no validation nodes");
+  need(
+      {"loss"}, [this] { return data.regression; }, "the labels are classes");
   need(
       {"thresholds"}, [this] { return data.multi_label; }, "every node has one class");
 }

@@ -16,6 +16,12 @@ ScoreName name_of(SelectBy by) {
   switch (by) {
     case SelectBy::kLoss:
       return {"loss", false, true};
+    case SelectBy::kR2:
+      return {"R²", false, false};
+    case SelectBy::kMae:
+      return {"MAE", false, true};
+    case SelectBy::kRmse:
+      return {"RMSE", false, true};
     case SelectBy::kMacroF1:
       return {"macro F1", true, false};
     case SelectBy::kAccuracy:
@@ -39,7 +45,9 @@ SelectBy selection_of(SelectBy asked, const Labels& labels) {
   return asked == SelectBy::kAuto ? summary_score(labels) : asked;
 }
 
-SelectBy summary_score(const Labels&) { return SelectBy::kMicroF1; }
+SelectBy summary_score(const Labels& labels) { return labels.regression() ? SelectBy::kR2 : SelectBy::kMicroF1; }
+
+bool is_of_regression(SelectBy by) { return by == SelectBy::kR2 || by == SelectBy::kMae || by == SelectBy::kRmse; }
 
 bool selects_by_rank(SelectBy by) { return by == SelectBy::kRocAuc || by == SelectBy::kAveragePrecision; }
 
@@ -51,6 +59,12 @@ double selection_score(const Scores& scores, SelectBy by) {
       return scores.accuracy;
     case SelectBy::kLoss:
       return -scores.loss;
+    case SelectBy::kR2:
+      return scores.regression ? scores.regression->r2 : NAN;
+    case SelectBy::kMae:
+      return scores.regression ? -scores.regression->mae : NAN;
+    case SelectBy::kRmse:
+      return scores.regression ? -scores.regression->rmse : NAN;
     case SelectBy::kRocAuc:
       return scores.roc_auc.value_or(NAN);
     case SelectBy::kAveragePrecision:

@@ -28,9 +28,7 @@ using kernels::RowRange;
 constexpr size_t kSmoothedRows = 4096;  // read and written at a time
 constexpr double kLargestScale = 1000;
 
-bool is_known(const Dataset& data, NodeId v, Role role) {
-  return data.role(v) == role && (data.labels.multi_label() || data.labels.class_of(v) >= 0);
-}
+bool is_known(const Dataset& data, NodeId v, Role role) { return data.role(v) == role && data.labels.known(v); }
 
 float label_bit(const Labels& labels, NodeId v, uint32_t c) {
   return (labels.multi_label() ? labels.has(v, c) : labels.class_of(v) == static_cast<int32_t>(c)) ? 1.0f : 0.0f;
@@ -283,6 +281,7 @@ std::string SmoothingChoice::text() const {
 }
 
 void require_smoothable(const Dataset& data) {
+  if (data.labels.regression()) throw Error("spreads classes, and the labels are numbers", "--smooth", "leave it out");
   bool train = false, validation = false;
   for (NodeId v = 0; v < data.num_nodes() && data.labels.present() && !(train && validation); ++v) {
     train = train || is_known(data, v, Role::kTrain);

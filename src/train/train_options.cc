@@ -64,9 +64,15 @@ void TrainOptions::list_options(OptionList& list) {
                    {"accuracy", SelectBy::kAccuracy},
                    {"loss", SelectBy::kLoss},
                    {"roc-auc", SelectBy::kRocAuc},
-                   {"average-precision", SelectBy::kAveragePrecision}},
-                  "validation score that chooses the model and ends training by --patience; auto: micro F1")
+                   {"average-precision", SelectBy::kAveragePrecision},
+                   {"r2", SelectBy::kR2},
+                   {"mae", SelectBy::kMae},
+                   {"rmse", SelectBy::kRmse}},
+                  "validation score that chooses the model and ends training by --patience; auto: micro F1, or R² for "
+                  "regression")
       .needs([this] { return keep == KeptModel::kBest || patience > 0; }, "--keep last without --patience");
+  list.add_choice("loss", &loss, {{"mse", RegressionLoss::kSquared}, {"mae", RegressionLoss::kAbsolute}},
+                  "regression: mean squared or mean absolute error");
   list.add("class-weights", &class_weights,
            "weight of each class in the loss: none, balanced (by its share of the training nodes), or a CSV file of "
            "class,weight")

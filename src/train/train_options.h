@@ -6,13 +6,14 @@
 
 #include "batch/cluster_batches.h"
 #include "common/options.h"
+#include "nn/loss.h"
 
 namespace cgcn {
 
 enum class LearningRateSchedule { kConstant, kCosine, kStep };
 enum class KeptModel { kBest, kLast };
 // The validation score that chooses the model (selection.h).
-enum class SelectBy { kAuto, kMicroF1, kMacroF1, kAccuracy, kLoss, kRocAuc, kAveragePrecision };
+enum class SelectBy { kAuto, kMicroF1, kMacroF1, kAccuracy, kLoss, kRocAuc, kAveragePrecision, kR2, kMae, kRmse };
 // Multi-label: a class is predicted above the probability 0.5, or above what is best on validation.
 enum class Thresholds { kFixed, kValidation };
 
@@ -49,6 +50,7 @@ struct TrainOptions {
   SelectBy select_by = SelectBy::kAuto;
   std::string class_weights = "none";  // or "balanced", or a file (class_weights.h)
   Thresholds thresholds = Thresholds::kFixed;
+  RegressionLoss loss = RegressionLoss::kSquared;  // of labels that are numbers
   uint64_t seed = 1;
 
   bool standardise = false;

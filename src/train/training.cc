@@ -77,10 +77,11 @@ Training::Training(const Store& store, const RunOptions& options, RunDirectory r
       history_(input_.batches->has_remainders()
                    ? std::optional<EmbeddingHistory>(std::in_place, model_, input_.layout.data.num_nodes())
                    : std::nullopt),
-      checkpoints_(run_.files(), {options, input_.scaling, describe_data(plan_, input_)}, model_, *optimiser_,
-                   history_ ? &*history_ : nullptr, state_, group.is_first()),
+      checkpoints_(run_.files(), {options, input_.scaling, describe_data(plan_, input_), input_.target}, model_,
+                   *optimiser_, history_ ? &*history_ : nullptr, state_, group.is_first()),
       evaluation_(plan_, input_, model_, group) {
   require_possible_in_group();
+  if (plan_.data.labels.regression()) model_.set_regression(plan_.options.train.loss, input_.target);
   if (!input_.class_weights.empty()) model_.weigh_classes(input_.class_weights);
   model_.reserve(input_.batches->limits());
   if (input_.blocks) model_.reserve(input_.blocks->limits());
@@ -201,7 +202,7 @@ void Training::loop(const std::function<bool(const EpochRecord&)>& on_epoch) {
     }
     check_memory();
     const EpochRecord record = end_epoch();
-    progress.set_note(describe(record, state_, train.select_by));
+    progress.set_note(describe(record, state_, selection_of(train.select_by, plan_.data.labels)));
     if (on_epoch && !on_epoch(record)) break;
   }
   const dist::Traffic& traffic = loop.traffic();
@@ -289,7 +290,7 @@ Evaluation Training::test_and_draw_embeddings() {
   figures_.end_steps(state_);
   RowSample hidden = sample_tested_nodes(plan_.data, model_.layer_width(model_.num_layers() - 1));
   Evaluation evaluation = evaluation_.test(&hidden);
-  if (hidden.columns > 0)
+  if (hidden.columns > 0 && !plan_.data.labels.regression())  // nodes are coloured by class
     group_.on_first([&] {
       write_file_atomically(run_.files().embeddings(), to_text(describe_embeddings(hidden, plan_.data)) + "\n");
     });

@@ -72,6 +72,7 @@ SETTINGS = {  # of train: store, options
     'random clusters': ('dense', ['--partitioner', 'random']),
     'sparse': ('sparse', []),
     'identity': ('identity', []),
+    'regression': ('numbers', []),
     'multi-label': ('bits', ['--select-by', 'roc-auc']),
     'no validation nodes': ('unvalidated', []),
 }
@@ -222,6 +223,10 @@ def prepare(work):
             other_labels.write(f'{v % 2}\n')
             features.write(f'{v % 5},{v % 4}.5\n')
             other_features.write(f'{v % 7},{v % 2}.5\n')
+    with open(f'{work}/numbers.csv', 'w') as numbers:
+        numbers.writelines(f'{(v % 5) * 0.75 + (v % 4)}\n' for v in range(90))
+    must(['import', f'{source}/edges.csv', 'numbers', '--split', '60/20/20', '--features', f'{source}/features.csv', '--labels',
+          'numbers.csv', '--task', 'regression', '--quiet'], work)
     header = "{'descr': '|u1', 'fortran_order': False, 'shape': (90,), }".ljust(117) + '\n'
     with open(f'{work}/roles.npy', 'wb') as split:
         split.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header.encode() + bytes(v % 3 for v in range(90)))

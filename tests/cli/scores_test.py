@@ -305,11 +305,76 @@ def seeds_have_a_mean(work):
     assert re.search(r'Mean   test F1 [\d.]+ ± [\d.]+ % of 3 seeds; 95 % confidence interval of the mean [\d.-]+ to [\d.]+ %', text), text
 
 
+def regression_predicts_numbers(work):
+    """Numbers from CSV and .npy, and scores as scikit-learn has them; in any unit the same model."""
+    rng = np.random.default_rng(3)
+    n, folder = 700, f'{work}/numbers-source'
+    os.mkdir(folder)
+    x = rng.normal(size=(n, 6)).astype(np.float32)
+    ends = np.stack([np.arange(n), (np.arange(n) + rng.integers(1, 9, n)) % n], 1)
+    neighbours = np.zeros((n, 6))
+    np.add.at(neighbours, ends[:, 0], x[ends[:, 1]])
+    np.add.at(neighbours, ends[:, 1], x[ends[:, 0]])
+    value = 1000 + 40 * (x[:, 0] + neighbours[:, 1] + 0.1 * rng.normal(size=n))
+    value[::50] = np.nan
+    np.savetxt(f'{folder}/edges.csv', ends, '%d', ',')
+    np.savetxt(f'{folder}/features.csv', x, '%.9g', ',')
+    with open(f'{folder}/labels.csv', 'w') as file:
+        file.write('id,price\n' + ''.join(f'{v},{"" if np.isnan(value[v]) else repr(float(np.float32(value[v])))}\n' for v in range(n)))
+    call('import', f'{folder}/edges.csv', f'{work}/numbers', '--split', '60/20/20', '--task', 'regression', '--quiet')
+    np.save(f'{work}/y.npy', value)
+    call('import', f'{folder}/edges.csv', f'{work}/numbers-npy', '--labels', f'{work}/y.npy', '--split', '60/20/20', '--task', 'regression', '--quiet')
+    same = [json.load(open(f'{work}/{name}/meta.json'))['content_hash'] for name in ('numbers', 'numbers-npy')]
+    assert same[0] == same[1]
+    assert 'numbers (regression)' in call('info', f'{work}/numbers').stdout
+    options = ['--lr', '0.02', '--epochs', '40']
+    split, truth = np.load(f'{work}/numbers/split.npy'), np.load(f'{work}/numbers/labels.npy').astype(float)
+    for loss in ('mse', 'mae'):
+        run = f'{work}/numbers-{loss}'
+        result = train(f'{work}/numbers', run, '--loss', loss, *options)
+        evaluation = json.loads(call('evaluate', run, '--json', '--quiet').stdout)
+        call('predict', run, '--output', f'{work}/v.npy', '--quiet')
+        found = np.load(f'{work}/v.npy')
+        assert found.shape == (n,) and found.dtype == np.float32
+        text = call('predict', run, '--quiet').stdout.splitlines()
+        assert text[0] == 'id,value' and np.float32(text[8].split(',')[1]) == found[7]
+        for part, role in ROLES.items():
+            here = (split == role) & ~np.isnan(truth)
+            for scores in (result[part], evaluation[part]):
+                assert scores['nodes'] == here.sum()
+                close(scores['r2'], metrics.r2_score(truth[here], found[here]), 1e-5)
+                close(scores['mae'], metrics.mean_absolute_error(truth[here], found[here]), 1e-3)
+                close(scores['rmse'], metrics.mean_squared_error(truth[here], found[here]) ** 0.5, 1e-3)
+        assert result['test']['r2'] > 0.8, result['test']
+        records = [json.loads(line)['validation']['r2'] for line in open(f'{run}/metrics.jsonl')]
+        assert records[result['kept_epoch'] - 1] == max(records)
+        if loss == 'mse':
+            squared = found
+    assert not np.array_equal(squared, found)
+    # In memory that is short, and stopped and resumed: the same numbers.
+    train(f'{work}/numbers', f'{work}/numbers-small', '--memory', '130M', *options)
+    train(f'{work}/numbers', f'{work}/numbers-parts', '--lr', '0.02', '--epochs', '11')
+    call('train', '--run', f'{work}/numbers-parts', '--resume', '--epochs', '40', '--quiet')
+    for run in ('numbers-small', 'numbers-parts'):
+        call('predict', f'{work}/{run}', '--output', f'{work}/w.npy', '--quiet')
+        assert np.array_equal(np.load(f'{work}/w.npy'), squared), run
+    by = train(f'{work}/numbers', f'{work}/numbers-by', '--select-by', 'mae', *options)
+    records = [json.loads(line)['validation']['mae'] for line in open(f'{work}/numbers-by/metrics.jsonl')]
+    assert records[by['kept_epoch'] - 1] == min(records)
+    assert re.search(r'R².*MAE', call('evaluate', f'{work}/numbers-by').stdout)
+    call('report', f'{work}/numbers-by', '--output', f'{work}/numbers.html', '--quiet')
+    for arguments in (['predict', f'{work}/numbers-by', '--what', 'probabilities'], ['evaluate', f'{work}/numbers-by', '--smooth', 'both'],
+                      ['train', f'{work}/numbers', '--class-weights', 'balanced'], ['train', f'{work}/numbers', '--select-by', 'macro-f1'],
+                      ['train', f'{work}/many', '--select-by', 'r2']):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=work)
+        assert done.returncode == 2, (arguments, done.returncode, done.stderr)
+
+
 def main():
     work = tempfile.mkdtemp(dir='/dev/shm' if os.path.isdir('/dev/shm') else None)
     try:
         for test in (scores_agree, thresholds_are_best, select_by_chooses, weights_count, smoothing_is_correct_and_smooth,
-                     seeds_have_a_mean):
+                     seeds_have_a_mean, regression_predicts_numbers):
             if len(sys.argv) > 2 and test.__name__ not in sys.argv[2:] and test is not scores_agree:
                 continue
             test(work)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "common/random.h"
 #include "nn/model.h"
@@ -20,6 +21,7 @@ struct Case {
   ModelOptions options;
   InputKind input = InputKind::kDense32;
   bool rectangular = false, multi_label = false, input_block = false, weighted = false;
+  std::optional<RegressionLoss> regression = {};
 };
 
 Case make_case(std::string name, uint32_t layers, std::function<void(Case&)> change) {
@@ -244,6 +246,11 @@ std::vector<Case> all_cases() {
     c.weighted = true;
     c.multi_label = true;
   });
+  add("SquaredError", 2, [](Case& c) { c.regression = RegressionLoss::kSquared; });
+  add("AbsoluteError", 3, [](Case& c) {
+    c.regression = RegressionLoss::kAbsolute;
+    c.options.head = HeadKind::kDense;
+  });
   add("WideLastLayer", 3, [](Case& c) { c.options.hidden = 3; });  // more classes than hidden columns
   return cases;
 }
@@ -254,10 +261,18 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   const Case& c = GetParam();
   SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label);
   if (c.input_block) problem.aggregate_input();
-  const ModelShape shape{problem.x.columns(), problem.sparse(), SmallProblem::kClasses, c.multi_label};
+  if (c.regression) {
+    std::vector<float> values;
+    for (uint32_t v = 0; v < SmallProblem::kNodes; ++v) values.push_back(50 + 3 * std::sin(static_cast<float>(v)));
+    problem.labels = Labels::numbers(std::move(values));
+  }
+  const ModelShape shape{problem.x.columns(), problem.sparse(), problem.labels.num_classes(), c.multi_label,
+                         c.regression.has_value()};
   Model model(c.options, shape, 11);
   const std::vector<float> class_weights = c.weighted ? std::vector<float>{0.5f, 3, 0, 1, 1.75f} : std::vector<float>();
   if (c.weighted) model.weigh_classes(class_weights);
+  const TargetScaling target{49, 2.5};
+  if (c.regression) model.set_regression(*c.regression, target);
   Random random(5, Purpose::kTest, 9);
   for (const Parameter& p : model.parameters())  // biases and norms away from their neutral starting values
     if (p.rows == 1)
@@ -269,6 +284,8 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
 
   ReferenceModel reference(model, input);
   reference.class_weights = class_weights;
+  reference.target = target;
+  if (c.regression) reference.regression = *c.regression;
   EXPECT_NEAR(result.loss, reference.loss(problem.batch, kSeed, c.options.dropout), 2e-6);
   EXPECT_EQ(result.labelled, problem.loss_rows.size());
   for (const Parameter& p : model.parameters()) {

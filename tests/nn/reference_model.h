@@ -27,6 +27,8 @@ class ReferenceModel {
 
   std::map<std::string, std::vector<double>> weights;
   std::vector<float> class_weights;  // empty: all 1
+  RegressionLoss regression = RegressionLoss::kSquared;
+  TargetScaling target;
 
   double loss(const Batch& batch, uint64_t seed, float dropout) const {
     const Rows logits = forward(batch, seed, dropout);
@@ -207,6 +209,10 @@ class ReferenceModel {
 
   double row_loss(const std::vector<double>& logits, NodeId node) const {
     double total = 0;
+    if (labels_.regression()) {
+      const double error = logits[0] - (labels_.value_of(node) - target.mean) / target.scale;
+      return regression == RegressionLoss::kSquared ? error * error : std::abs(error);
+    }
     if (labels_.multi_label()) {
       for (uint32_t c = 0; c < logits.size(); ++c)
         total += labels_.has(node, c) ? weight_of(c) * (std::log1p(std::exp(logits[c])) - logits[c])
