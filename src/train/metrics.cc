@@ -208,6 +208,7 @@ void Tally::add_numbers(const float* outputs, size_t stride, NodeId first_node, 
   }
 }
 
+// Value by value: the bytes between the members of a struct are no part of it.
 std::string Tally::pack() const {
   std::string packed;
   const auto add = [&](const auto* values, size_t count) {
@@ -219,8 +220,13 @@ std::string Tally::pack() const {
   add(&as_given_, 1);
   add(&calibrated_, 1);
   add(&has_temperature_, 1);
-  add(&ranking_, 1);
-  add(&numbers_, 1);
+  const bool ranked = ranking_.has_value();
+  const RankScores ranking = ranking_.value_or(RankScores());
+  add(&ranked, 1);
+  add(&ranking, 1);
+  add(&numbers_.used, 1);
+  for (const double* sum : {&numbers_.absolute, &numbers_.squared, &numbers_.distance, &numbers_.squared_distance})
+    add(sum, 1);
   add(classes_.data(), classes_.size());
   add(confusion_.data(), confusion_.size());
   return packed;
@@ -239,8 +245,14 @@ void Tally::unpack(const std::string& packed) {
   take(&as_given_, 1);
   take(&calibrated_, 1);
   take(&has_temperature_, 1);
-  take(&ranking_, 1);
-  take(&numbers_, 1);
+  bool ranked = false;
+  RankScores ranking;
+  take(&ranked, 1);
+  take(&ranking, 1);
+  ranking_ = ranked ? std::optional(ranking) : std::nullopt;
+  take(&numbers_.used, 1);
+  for (double* sum : {&numbers_.absolute, &numbers_.squared, &numbers_.distance, &numbers_.squared_distance})
+    take(sum, 1);
   take(classes_.data(), classes_.size());
   take(confusion_.data(), confusion_.size());
 }

@@ -10,9 +10,10 @@
 namespace cgcn {
 
 struct OutputRule {
-  std::optional<double> temperature;  // calibrated probabilities are those of logits / temperature; none: not fitted
-  std::vector<float> thresholds;      // multi-label: a class is predicted if its logit is above; empty: 0 for all
-
+  // Calibrated probabilities are those of logits / temperature; none: it was not fitted.
+  std::optional<double> temperature = {};
+  // Multi-label: a class is predicted if its logit is above; empty: 0 for all.
+  std::vector<float> thresholds = {};
   TargetScaling target = {};  // regression: what an output stands for
 
   float threshold(uint32_t label) const { return thresholds.empty() ? 0.0f : thresholds[label]; }

