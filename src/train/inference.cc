@@ -133,7 +133,7 @@ void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
   for (const std::string& rows : share_.is_alone() ? std::vector{own} : share_.group().all_gather(own)) {
     const size_t before = sample.values.size();
     sample.values.resize(before + rows.size() / sizeof(float));
-    std::memcpy(sample.values.data() + before, rows.data(), rows.size());
+    if (!rows.empty()) std::memcpy(sample.values.data() + before, rows.data(), rows.size());
   }
 }
 
