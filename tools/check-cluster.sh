@@ -63,7 +63,7 @@ print(hashlib.sha256(raw[8 + struct.unpack("<Q", raw[:8])[0]:]).hexdigest())' "$
 fail() { echo "error: $*" >&2; exit 1; }
 
 "$program" generate "$work/graph" --nodes 20000 --edges 200000 --quiet >/dev/null
-options=(--layers 3 --hidden 128 --epochs 60 --batches-per-step 4 --checkpoint-seconds 0 --keep last --quiet)
+options=(--recipe none --layers 3 --hidden 128 --epochs 60 --batches-per-step 4 --checkpoint-seconds 0 --keep last --quiet)
 "$program" train "$work/graph" --run "$work/one" "${options[@]}" >/dev/null
 echo "four hosts"
 on_hosts 4 train "$work/graph" --run "$work/four" "${options[@]}" >"$work/log" 2>&1 || { cat "$work/log"; fail "training on four hosts"; }

@@ -32,7 +32,7 @@ def numbers(file):
 
 
 def train(program, store, run, ranks, threads, options):
-    command = [program, "train", store, "--run", run, "--threads", str(threads), "--json", "--keep", "last", "--eval-every", "1000000"] + options
+    command = [program, "train", store, "--run", run, "--threads", str(threads), "--json", "--keep", "last", "--eval-every", "1000000", "--recipe", "none"] + options
     if ranks > 1:
         command = ["mpirun", "-n", str(ranks), "--bind-to", "none"] + command
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)

@@ -91,20 +91,33 @@ struct TrainCommand {
   void run_in(dist::Group& group);
   void run_seeds(dist::Group& group, const Store& opened);
   Trained train_one(dist::Group& group, const Store& opened, RunDirectory directory, std::optional<LiveReport>& shown);
-  void settle(uint32_t processes);
+  void take_given(uint32_t processes);
+  void settle(const Dataset& data);
   std::string first_seed_run() const;
   void share_settings(dist::Group& group);
   void show_settings() const;
 };
 
-void TrainCommand::settle(uint32_t processes) {
+// What the command line says, and with it the store.
+void TrainCommand::take_given(uint32_t processes) {
   settings.processes = processes;
   for (const Option& option : settings.list.all())
     if (command->count("--" + option.name()) > 0) settings.given.emplace_back(option.name(), option.text());
-  if (!resume) return settings.settle();
-  const std::string configured = seeds > 1 ? first_seed_run() : run;
-  settings.settle_resumed(configured);
-  if (store.empty()) store = store_of_run(configured);
+  if (resume) {
+    const std::string configured = seeds > 1 ? first_seed_run() : run;
+    settings.settle_resumed(configured);
+    if (store.empty()) store = store_of_run(configured);
+  } else {
+    settings.check();
+  }
+  if (store.empty()) throw Error("is missing", "STORE", "clustergcn train STORE");
+}
+
+void TrainCommand::settle(const Dataset& data) {
+  if (resume) return;
+  settings.settle(data);
+  for (const Choice& choice : settings.choices)
+    log::note("auto: {}: {}", settings.list.find(choice.option)->command_line(), choice.reason);
 }
 
 // Of a folder of several seeds: the run whose settings the others have, too.
@@ -127,7 +140,7 @@ std::string TrainCommand::first_seed_run() const {
 // The first rank read the files: the others have its settings.
 void TrainCommand::share_settings(dist::Group& group) {
   if (group.size() == 1) return;
-  std::string text = store + '\0';
+  std::string text;
   for (const Option& option : settings.list.all()) text += option.text() + '\0';
   const std::string shared = group.broadcast(text);
   size_t at = 0;
@@ -136,16 +149,15 @@ void TrainCommand::share_settings(dist::Group& group) {
     at += value.size() + 1;
     return value;
   };
-  store = next();
   for (Option& option : settings.list.all()) option.set(next(), "--" + option.name());
 }
 
-// What differs from the defaults; config.toml has everything.
+// What differs from the fixed defaults, to be pasted; config.toml has everything.
 void TrainCommand::show_settings() const {
   std::string text;
   for (const Option& option : settings.list.all())
     if (!option.is_default()) text += " " + option.command_line();
-  log::note("settings:{}", text.empty() ? " the defaults" : text);
+  log::note("settings: --recipe none{}", text);
 }
 
 void TrainCommand::run_command() {
@@ -156,28 +168,32 @@ void TrainCommand::run_command() {
 void TrainCommand::run_in(dist::Group& group) {
   std::optional<LiveReport> shown;
   group.on_first([&] {
-    settle(group.size());
-    if (store.empty()) throw Error("is missing", "STORE", "clustergcn train STORE");
+    take_given(group.size());
     if (live && seeds > 1) throw Error("shows one run", "--live", "leave it or --seeds out");
     if (live) shown.emplace(live_port);  // a port that is taken is said before any work is done
   });
-  share_settings(group);
+  if (group.size() > 1) store = group.broadcast(store);
   std::optional<Store> opened;
   group.together([&] { opened.emplace(store); });
+  const Dataset data = opened->dataset();
+  group.on_first([&] { settle(data); });
+  share_settings(group);
   if (seeds > 1) return run_seeds(group, *opened);
   std::optional<RunDirectory> directory;
   group.together([&] {
     directory.emplace(!group.is_first() ? RunDirectory::nowhere()
                       : resume          ? RunDirectory::reopen(run)
-                                        : RunDirectory::create(run, opened->dataset().name));
+                                        : RunDirectory::create(run, data.name));
   });
   const Trained trained = train_one(group, *opened, std::move(*directory), shown);
   if (!group.is_first()) return;
   if (shown) shown->finish();
-  const Dataset data = opened->dataset();
   if (!common.json) return print_summary(*trained.summary, data, trained.has_report);
   nlohmann::json result = describe_result(*trained.summary, data);
   result["notes"] = trained.notes;
+  result["choices"] = nlohmann::json::array();
+  for (const Choice& choice : settings.choices)
+    result["choices"].push_back({{"option", choice.option}, {"value", choice.value}, {"reason", choice.reason}});
   fmt::print("{}\n", to_text(result, 2));
 }
 

@@ -20,7 +20,7 @@ from mpirun_test import ENVIRONMENT, errors_of, is_there
 
 PROGRAM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-MODEL = ["--hidden", "24", "--parts", "14", "--per-batch", "1", "--layers", "3"]
+MODEL = ["--recipe", "none", "--hidden", "24", "--parts", "14", "--per-batch", "1", "--layers", "3"]
 OPTIONS = MODEL + ["--epochs", "4"]
 
 

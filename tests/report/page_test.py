@@ -75,7 +75,7 @@ class Page(unittest.TestCase):
         cls.folder = Path(cls.temporary.name)
         cls.store, cls.run_path = cls.folder / "graph", cls.folder / HOSTILE
         run_program("generate", cls.store, "--like", "small", "--nodes", 1500, "--quiet")
-        run_program("train", cls.store, "--run", cls.run_path, "--epochs", 6, "--hidden", 16, "--parts", 12, "--quiet")
+        run_program("train", cls.store, "--run", cls.run_path, "--recipe", "none", "--epochs", 6, "--hidden", 16, "--parts", 12, "--quiet")
         cls.metrics = [json.loads(line) for line in (cls.run_path / "metrics.jsonl").read_text().splitlines()]
         cls.browser = Browser(find_browser())
 
@@ -116,7 +116,7 @@ class Page(unittest.TestCase):
 
     def train(self, store, name, *options):
         run = self.folder / name
-        run_program("train", store, "--run", run, "--epochs", 4, "--hidden", 16, "--quiet", *options)
+        run_program("train", store, "--run", run, "--recipe", "none", "--epochs", 4, "--hidden", 16, "--quiet", *options)
         return run
 
     def report(self, *runs):
