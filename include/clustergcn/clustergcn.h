@@ -127,6 +127,7 @@ struct GraphArrays {
   Array feature_offsets, feature_columns, feature_values;
   uint64_t feature_width = 0;
 
+  bool regression = false;        // labels are numbers to predict, one per node, NaN: none
   Array labels;                   // a class number each, negative: none; or nodes × classes of 0 and 1
   Array split;                    // 0 training, 1 validation, 2 test, 255 or negative: none
   Array train, validation, test;  // or masks (nodes of bool), or lists of node numbers
@@ -164,6 +165,7 @@ class CLUSTERGCN_API Graph {
   uint32_t num_classes() const;
   bool directed() const;
   bool multi_label() const;
+  bool regression() const;                      // labels are numbers
   std::array<uint64_t, 3> split_sizes() const;  // training, validation, test
   std::vector<std::string> class_names() const;
   std::vector<std::string> feature_names() const;
@@ -176,8 +178,8 @@ class CLUSTERGCN_API Graph {
   Array weights() const;                         // float32
   Array features() const;                        // dense ones: float32 or float16
   std::array<Array, 3> sparse_features() const;  // offsets uint64, columns uint32, values float32
-  Array labels() const;                          // int32, -1: none; or nodes × classes of uint8
-  Array split() const;                           // uint8: 0 training, 1 validation, 2 test, 255 none
+  Array labels() const;  // int32, -1: none; float32, NaN: none, of regression; or nodes × classes of uint8
+  Array split() const;   // uint8: 0 training, 1 validation, 2 test, 255 none
 
   struct Parts;
   explicit Graph(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -213,6 +215,10 @@ class CLUSTERGCN_API Options {
 struct Scores {
   uint64_t nodes = 0;
   double micro_f1 = 0, macro_f1 = 0, accuracy = 0, loss = 0;
+  double calibration_error = 0;  // expected calibration error, 15 bins
+  // After the model's temperature; of two classes or a multi-label graph. Not of validations while training.
+  std::optional<double> calibrated_error, roc_auc, average_precision;
+  std::optional<double> r2, mae, rmse;  // of regression, which has none of those above but the loss
 };
 struct Evaluation {
   Scores train, validation, test;
@@ -221,6 +227,12 @@ struct Epoch {
   uint32_t number = 0, of = 0;  // from 1
   double loss = 0, learning_rate = 0, seconds = 0;
   std::optional<Scores> validation;
+};
+
+// What is made of a model's output.
+struct OutputOptions {
+  bool calibrated = false;      // probabilities of the logits divided by temperature()
+  std::string smooth = "none";  // correct, smooth, both or labels: as clustergcn predict --smooth
 };
 
 struct Matrix {
@@ -236,16 +248,22 @@ class CLUSTERGCN_API Model {
   void save(const std::string& file) const;
 
   // Rows are the nodes asked for, in their order; none: all nodes.
-  Matrix probabilities(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {}) const;
+  Matrix probabilities(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {},
+                       const OutputOptions& output = {}) const;
+  // Of regression: one number per node. Error if the model predicts classes.
+  Matrix values(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {}) const;
   // The output of a layer, from 1; 0: the last hidden one.
   Matrix embeddings(const Graph& graph, uint32_t layer = 0, std::span<const uint32_t> nodes = {},
                     const Session& session = {}) const;
-  Evaluation evaluate(const Graph& graph, const Session& session = {}) const;
+  Evaluation evaluate(const Graph& graph, const Session& session = {}, const OutputOptions& output = {}) const;
 
   uint32_t num_layers() const;
   uint64_t num_features() const;
   uint32_t num_classes() const;
   bool multi_label() const;
+  bool regression() const;
+  std::vector<float> thresholds() const;      // multi-label: a class is predicted if its logit is above
+  std::optional<double> temperature() const;  // that fits the validation nodes best; none: there were none
   std::vector<std::string> class_names() const;
   std::vector<std::string> feature_names() const;
   Options options() const;

@@ -11,9 +11,9 @@ try:
 except ImportError as problem:
     raise ImportError(f"clustergcn cannot be loaded: {problem}; on Debian and Ubuntu, tools/install-packages.sh build installs the "
                       "libraries that it was built with") from problem
-from ._classifier import ClusterGCNClassifier, NotFittedError
+from ._classifier import ClusterGCNClassifier, ClusterGCNRegressor, NotFittedError
 from ._errors import Error
 from ._graph import Graph
 from ._core import version as __version__
 
-__all__ = ["ClusterGCNClassifier", "Error", "Graph", "NotFittedError", "__version__"]
+__all__ = ["ClusterGCNClassifier", "ClusterGCNRegressor", "Error", "Graph", "NotFittedError", "__version__"]

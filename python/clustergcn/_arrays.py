@@ -81,7 +81,8 @@ def label_numbers(y: Any) -> tuple[Optional[np.ndarray], list]:
             raise Error("y is infinite", f"entry {int(np.flatnonzero(np.isinf(array))[0])} is infinite", "y")
         if not np.all(array[~missing] == np.floor(array[~missing])):
             raise Error("y holds fractions", "holds numbers that are no classes, such as "
-                        f"{array[~missing][array[~missing] != np.floor(array[~missing])][0]}", "y")
+                        f"{array[~missing][array[~missing] != np.floor(array[~missing])][0]}", "y",
+                        "numbers to predict: task='regression'")
         out = np.full(len(array), -1, dtype=np.int64)
         out[~missing] = array[~missing].astype(np.int64)
         array = out
@@ -94,6 +95,20 @@ def label_numbers(y: Any) -> tuple[Optional[np.ndarray], list]:
         out = np.where(array >= 0, np.searchsorted(occurring, array), -1).astype(np.int32)
         return out, occurring.tolist()
     return np.where(array >= 0, array, -1).astype(np.int32), []
+
+
+def number_labels(y: Any) -> Optional[np.ndarray]:
+    """Numbers to predict, NaN for none."""
+    if y is None:
+        return None
+    array = contiguous(y, "y")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise Error("y is no vector", f"has {array.ndim} dimensions, and one number per node is wanted", "y")
+    if np.isinf(array).any():
+        raise Error("y is infinite", f"entry {int(np.flatnonzero(np.isinf(array))[0])} is infinite", "y")
+    return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def part_of_split(nodes: Any, name: str, num_nodes: int) -> Optional[np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._arrays import as_classes, as_settings, label_numbers, part_of_split
+from ._arrays import as_classes, as_settings, label_numbers, number_labels, part_of_split
 from ._errors import Error
 from ._graph import Graph
 
@@ -47,7 +47,10 @@ class _Progress:
         if not self._moves and self._shown == 0.0 and not last and now - self._began < 2:
             return
         self._shown = now
-        score = f"  validation F1 {100 * epoch['validation']['micro_f1']:.2f} %" if epoch["validation"] else ""
+        validation, score = epoch["validation"], ""
+        if validation:
+            score = f"  validation R² {validation['r2']:.4f}" if "r2" in validation else \
+                f"  validation F1 {100 * validation['micro_f1']:.2f} %"
         line = f"epoch {epoch['epoch']}/{epoch['epochs']}  loss {epoch['loss']:.4f}{score}"
         if self._moves:
             sys.stderr.write("\r" + line.ljust(self._width))
@@ -146,7 +149,7 @@ class ClusterGCNClassifier:
         given = {name: value for name, value in self.get_params().items()
                  if not (name == "recipe" and value is None or name == "threads" and value == 0 or
                          name == "verbose" and value == 1)}
-        return f"ClusterGCNClassifier({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -212,11 +215,12 @@ class ClusterGCNClassifier:
         return Graph.from_scipy(adjacency, X, y, train=train, validation=validation)
 
     def _take(self, history: list, about: dict) -> None:
-        score = [epoch["validation"]["micro_f1"] if epoch["validation"] else np.nan for epoch in history]
+        name = "r2" if self._model.regression else "micro_f1"
+        score = [epoch["validation"][name] if epoch["validation"] else np.nan for epoch in history]
         self.history_ = {"epoch": np.array([epoch["epoch"] for epoch in history]),
                          "loss": np.array([epoch["loss"] for epoch in history]),
                          "seconds": np.array([epoch["seconds"] for epoch in history]),
-                         "validation_f1": np.array(score)}
+                         "validation_r2" if self._model.regression else "validation_f1": np.array(score)}
         self.n_iter_ = len(history)
         self.kept_epoch_, self.stopped_early_, self.run_ = about["kept_epoch"], about["stopped_early"], about["run"]
         self._describe()
@@ -241,19 +245,28 @@ class ClusterGCNClassifier:
         graph = X if isinstance(X, Graph) else self._graph_of(X, None, adjacency, None, None)
         return graph._core, _node_numbers(nodes, graph.num_nodes)
 
-    def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
-        """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes)."""
+    def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None, calibrated: bool = False,
+                      smooth: str = "none") -> np.ndarray:
+        """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes).
+
+        calibrated: of the logits divided by the temperature that fitted the validation nodes best.
+        smooth: "correct", "smooth", "both" or "labels", as ``clustergcn predict --smooth``.
+        """
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)
         if wanted is not None and len(wanted) == 0:
             return np.empty((0, model.num_classes), np.float32)
-        return model.probabilities(graph, wanted, self.threads, print if self.verbose > 1 else None)
+        return model.probabilities(graph, wanted, calibrated, smooth, self.threads, print if self.verbose > 1 else None)
 
-    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "none") -> np.ndarray:
         """The class of each node; for multi-label graphs a matrix of 0 and 1."""
-        probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency)
-        if self._fitted().multi_label:
-            return (probabilities > 0.5).astype(np.uint8)
+        model = self._fitted()
+        if model.multi_label and smooth != "none":
+            shares = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
+            return (shares > 1 / (1 + np.exp(-model.thresholds))).astype(np.uint8)
+        if model.multi_label:
+            return (self.embed(X, layer=model.num_layers, nodes=nodes, adjacency=adjacency) > model.thresholds).astype(np.uint8)
+        probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     def embed(self, X: Any, *, layer: int = 0, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
@@ -267,9 +280,9 @@ class ClusterGCNClassifier:
             return model.embeddings(graph, layer, wanted, self.threads, None)[:0]
         return model.embeddings(graph, layer, wanted, self.threads, print if self.verbose > 1 else None)
 
-    def evaluate(self, graph: Graph) -> dict:
+    def evaluate(self, graph: Graph, *, smooth: str = "none") -> dict:
         """Scores on the training, validation and test nodes."""
-        return self._fitted().evaluate(graph._core, self.threads, print if self.verbose > 1 else None)
+        return self._fitted().evaluate(graph._core, smooth, self.threads, print if self.verbose > 1 else None)
 
     def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
         """Accuracy; micro F1 for multi-label graphs. Nodes without a label are ignored.
@@ -294,12 +307,12 @@ class ClusterGCNClassifier:
             numbers, names = label_numbers(y)
             truth = self._as_own_classes(numbers, np.array(names) if names else np.arange(int(np.max(numbers, initial=0)) + 1))
         wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes, len(truth))
-        probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
         truth = np.asarray(truth)[wanted]
         if truth.ndim == 2:
-            found = probabilities > 0.5
+            found = self.predict(X, nodes=None if nodes is None else wanted, adjacency=adjacency) > 0
             right = np.sum(found & (truth == 1))
             return float(2 * right / max(1, found.sum() + truth.sum()))
+        probabilities = self.predict_proba(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
         known = truth >= 0
         return float(np.mean(np.argmax(probabilities, axis=1)[known] == truth[known])) if known.any() else float("nan")
 
@@ -345,6 +358,79 @@ class ClusterGCNClassifier:
             self._model = _core.Model.from_bytes(state["_model"])
 
 
+class ClusterGCNRegressor(ClusterGCNClassifier):
+    """Node regressor: as :class:`ClusterGCNClassifier`, for graphs whose labels are numbers.
+
+    ``history_`` has "validation_r2"; ``scores_`` has "r2", "mae" and "rmse" of each part of the split.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse
+    >>> adjacency = scipy.sparse.random(100, 100, density=0.1, random_state=1)
+    >>> X = np.random.default_rng(1).normal(size=(100, 8)).astype(np.float32)
+    >>> graph = Graph.from_scipy(adjacency, X, X[:, 0] + 0.5, train=np.arange(60), test=np.arange(60, 100), task="regression")
+    >>> ClusterGCNRegressor(layers=2, hidden=32, epochs=5, seed=1, verbose=0).fit(graph).predict(graph, nodes=[3, 1]).shape
+    (2,)
+    """
+
+    _estimator_type = "regressor"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # type: ignore[import-not-found]
+        return Tags(estimator_type="regressor", target_tags=TargetTags(required=True), regressor_tags=RegressorTags(),
+                    input_tags=InputTags(sparse=True))
+
+    def fit(self, X: Any, y: Any = None, **more: Any) -> "ClusterGCNRegressor":
+        """Trains; parameters are those of :meth:`ClusterGCNClassifier.fit`, and `y` holds numbers."""
+        graph = X if isinstance(X, Graph) else more.get("graph")
+        if isinstance(graph, Graph) and not graph._core.regression:
+            raise Error("classes", "has classes, and numbers are wanted", "graph", "Graph.from_scipy(…, task='regression')")
+        super().fit(X, y, **more)
+        return self
+
+    def _graph_of(self, X: Any, y: Any, adjacency: Any, train: Any, validation: Any) -> Graph:
+        if adjacency is None:
+            raise Error("no graph", "a graph is wanted", "adjacency=", "fit(graph), or fit(X, y, adjacency=matrix)")
+        if train is None and y is not None:
+            numbers = number_labels(y)
+            known = ~np.isnan(numbers)
+            train = known if validation is None else known & ~_as_mask(validation, len(known))
+        return Graph.from_scipy(adjacency, X, y, train=train, validation=validation, task="regression")
+
+    def predict_proba(self, X: Any, **more: Any) -> np.ndarray:
+        raise Error("no probabilities", "numbers have no probabilities", "predict_proba", "predict")
+
+    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "none") -> np.ndarray:
+        """The number of each node (of `nodes`, in their order; default: all nodes)."""
+        if smooth != "none":
+            raise Error("smooth", "spreads classes, and the labels are numbers", "smooth=")
+        model = self._fitted()
+        graph, wanted = self._graph(X, nodes, adjacency)
+        if wanted is not None and len(wanted) == 0:
+            return np.empty(0, np.float32)
+        return model.values(graph, wanted, self.threads, print if self.verbose > 1 else None)[:, 0]
+
+    def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
+        """R². Nodes without a label are ignored; parameters are those of :meth:`ClusterGCNClassifier.score`."""
+        kept = getattr(self, "_kept", None)
+        if kept is not None and not isinstance(X, Graph) and adjacency is None:
+            return self.score(kept, X)
+        if isinstance(X, Graph):
+            nodes, truth = (y if nodes is None else nodes), X.labels
+            if truth is None:
+                raise Error("no labels", "has no labels to compare with", "graph")
+        else:
+            truth = number_labels(y)
+        wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes, len(truth))
+        truth = np.asarray(truth, dtype=np.float64)[wanted]
+        found = self.predict(X, nodes=None if nodes is None else wanted, adjacency=adjacency)
+        known = ~np.isnan(truth)
+        if not known.any():
+            return float("nan")
+        spread = np.sum((truth[known] - truth[known].mean()) ** 2)
+        return float(1 - np.sum((truth[known] - found[known]) ** 2) / spread) if spread > 0 else 0.0
+
+
 class Report:
     """An HTML page, shown inline in a notebook."""
 
@@ -380,6 +466,11 @@ def _require_own_labels(graph: Graph, nodes: Any, y: Any) -> None:
     """Cross-validation hands out y beside the node numbers; it must be what the graph has."""
     if y is None or graph.labels is None or graph.multi_label:
         return
+    if graph._core.regression:
+        own, given = np.asarray(graph.labels)[_node_numbers(nodes, graph.num_nodes)], np.asarray(y)
+        if given.shape == own.shape and np.allclose(given, own, equal_nan=True):
+            return
+        raise Error("other labels", "is not what the graph has for these nodes", "y=", "a Graph with these labels")
     own = np.asarray(graph.labels)[_node_numbers(nodes, graph.num_nodes)]
     given = np.asarray(y)
     if given.shape == own.shape and (np.array_equal(given, own) or np.array_equal(given, graph.classes[own])):

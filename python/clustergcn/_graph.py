@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import (as_classes, as_settings, contiguous, feature_arrays, in_frames, is_sparse, label_numbers,
-                      part_of_split)
+                      number_labels, part_of_split)
 from ._errors import Error
 
 
@@ -37,16 +37,19 @@ class Graph:
 
     @classmethod
     def _make(cls, links: dict, X: Any, y: Any, train: Any, validation: Any, test: Any, split: Any, directed: bool,
-              name: str, nodes: int, index: Any = None, feature_names: Sequence[str] = (), log: Any = None) -> "Graph":
+              name: str, nodes: int, index: Any = None, feature_names: Sequence[str] = (), log: Any = None,
+              task: str = "classification") -> "Graph":
+        if task not in ("classification", "regression"):
+            raise Error("task", f"is {task!r}, and 'classification' or 'regression' is wanted", "task=")
         if split is not None and any(part is not None for part in (train, validation, test)):
             raise Error("two splits", "is given beside train, validation or test", "split")
         features, names = feature_arrays(X)
-        labels, classes = label_numbers(y)
+        labels, classes = (number_labels(y), []) if task == "regression" else label_numbers(y)
         shares = split if isinstance(split, str) else ""
         split = None if shares else split
         arrays: dict = {"name": name, "nodes": nodes, "directed": bool(directed), "keep_self_loops": False,
                         "feature_width": 0, "class_names": [str(value) for value in classes], "feature_names": list(feature_names) or names,
-                        "labels": labels, "split": contiguous(split, "split"), "split_shares": shares,
+                        "labels": labels, "regression": task == "regression", "split": contiguous(split, "split"), "split_shares": shares,
                         "train": part_of_split(train, "train", nodes), "validation": part_of_split(validation, "validation", nodes),
                         "test": part_of_split(test, "test", nodes), **links, **features}
         made = cls(_core.Graph.from_arrays(arrays, 0, log), index)
@@ -56,7 +59,7 @@ class Graph:
     @classmethod
     def from_scipy(cls, adjacency: Any, X: Any = None, y: Any = None, *, train: Any = None, validation: Any = None,
                    test: Any = None, split: Any = None, weighted: bool = False, directed: bool = False,
-                   name: str = "graph") -> "Graph":
+                   name: str = "graph", task: str = "classification") -> "Graph":
         """A graph from a square sparse matrix.
 
         Parameters
@@ -73,6 +76,8 @@ class Graph:
             Instead: 0 training, 1 validation, 2 test, 255 none; or shares such as "60/20/20" of the labelled nodes.
         weighted : bool
             Use the matrix's values as edge weights. Default: every edge counts 1.
+        task : "classification" or "regression"
+            "regression": y holds numbers to predict, NaN for nodes without one (:class:`ClusterGCNRegressor`).
         """
         if not hasattr(adjacency, "tocsr"):
             raise Error("adjacency is no sparse matrix", f"is a {type(adjacency).__name__}, and a SciPy sparse matrix is "
@@ -87,12 +92,13 @@ class Graph:
                  "weights": contiguous(rows.data, "adjacency") if weighted else None}
         if links["offsets"].dtype == np.int32:
             links["offsets"] = links["offsets"].astype(np.int64)
-        return cls._make(links, X, y, train, validation, test, split, directed, name, adjacency.shape[0])
+        return cls._make(links, X, y, train, validation, test, split, directed, name, adjacency.shape[0], task=task)
 
     @classmethod
     def from_edge_index(cls, edges: Any, X: Any = None, y: Any = None, *, num_nodes: Optional[int] = None,
                         weights: Any = None, train: Any = None, validation: Any = None, test: Any = None,
-                        split: Any = None, directed: bool = False, name: str = "graph") -> "Graph":
+                        split: Any = None, directed: bool = False, name: str = "graph",
+                        task: str = "classification") -> "Graph":
         """A graph from a list of edges, 2 × E or E × 2 node numbers (a NumPy array or a tensor)."""
         array = contiguous(edges, "edges")
         if array.ndim != 2 or 2 not in array.shape:
@@ -105,7 +111,7 @@ class Graph:
                              int(array.max()) + 1 if array.size else 0)
         links = {"from": contiguous(ends[0], "edges"), "to": contiguous(ends[1], "edges"),
                  "weights": contiguous(weights, "weights")}
-        return cls._make(links, X, y, train, validation, test, split, directed, name, int(num_nodes))
+        return cls._make(links, X, y, train, validation, test, split, directed, name, int(num_nodes), task=task)
 
     @classmethod
     def from_pandas(cls, edges: Any, nodes: Any, *, id: str = "id", label: Optional[str] = "label",
@@ -246,7 +252,7 @@ class Graph:
                 "offsets": take(core.indptr), "targets": take(core.indices), "weights": take(core.weights),
                 "features": take(core.dense_features), "feature_offsets": take(offsets), "feature_columns": take(columns),
                 "feature_values": take(values), "feature_width": core.num_features if offsets is not None else 0,
-                "labels": take(core.labels), "split": take(core.split), "class_names": core.class_names,
+                "labels": take(core.labels), "regression": core.regression, "split": take(core.split), "class_names": core.class_names,
                 "feature_names": core.feature_names}
 
     @classmethod

@@ -13,6 +13,7 @@ class InputReader::Storage final : public BatchStorage {
   FeatureReader::Rows x, aggregated;
   Buffer<int32_t> classes;
   Buffer<uint8_t> bits;
+  Buffer<float> values;
   Labels labels;
   Buffer<NodeId> numbers;  // 0, 1, 2 …
   BatchArrays arrays;
@@ -44,6 +45,10 @@ void InputReader::prepare(uint32_t epoch, uint32_t index, BatchStorage& storage_
     for (size_t i = 0; i < ids.size(); ++i)
       std::copy_n(labels_.bit_row(ids[i]).begin(), width, storage.bits.data() + i * width);
     storage.labels = Labels::multi({{storage.bits.data(), ids.size() * width}, nobody}, labels_.num_classes());
+  } else if (labels_.regression()) {
+    storage.values.reserve_discarding(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) storage.values[i] = labels_.value_of(ids[i]);
+    storage.labels = Labels::numbers({{storage.values.data(), ids.size()}, nobody});
   } else {
     storage.classes.reserve_discarding(ids.size());
     for (size_t i = 0; i < ids.size(); ++i) storage.classes[i] = labels_.class_of(ids[i]);

@@ -22,6 +22,7 @@ struct EvaluateCommand {
   CLI::App* command = nullptr;
   CommonOptions common;
   EvaluationOptions options;
+  SmoothingOptions smoothing;
   MemoryOptions memory;
   dist::GroupOptions group_options;
   OptionList list;
@@ -38,13 +39,31 @@ struct Part {
   const Tally& tally;
 };
 
-void print_scores(const std::vector<Part>& parts) {
-  fmt::print("{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "", "nodes", "micro F1", "macro F1", "accuracy", "loss");
+void print_number_scores(const std::vector<Part>& parts) {
+  fmt::print("{:<12}{:>12}{:>10}{:>12}{:>12}{:>10}\n", "", "nodes", "R²", "MAE", "RMSE", "loss");
   for (const auto& [name, tally] : parts) {
     const Scores s = tally.scores();
     if (s.nodes == 0) continue;
-    fmt::print("{:<12}{:>12}{:>8.2f} %{:>8.2f} %{:>8.2f} %{:>10.4f}\n", name, format_count(s.nodes), 100 * s.micro_f1,
+    fmt::print("{:<12}{:>12}{:>9.4f}{:>12.4g}{:>12.4g}{:>10.4f}\n", name, format_count(s.nodes), s.regression->r2,
+               s.regression->mae, s.regression->rmse, s.loss);
+  }
+}
+
+void print_scores(const std::vector<Part>& parts) {
+  const bool ranked =
+      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.tally.scores().roc_auc.has_value(); });
+  fmt::print("{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}{}{:>14}\n", "", "nodes", "micro F1", "macro F1", "accuracy", "loss",
+             ranked ? "   ROC-AUC  avg. prec." : "", "calib. error");
+  for (const auto& [name, tally] : parts) {
+    const Scores s = tally.scores();
+    if (s.nodes == 0) continue;
+    fmt::print("{:<12}{:>12}{:>8.2f} %{:>8.2f} %{:>8.2f} %{:>10.4f}", name, format_count(s.nodes), 100 * s.micro_f1,
                100 * s.macro_f1, 100 * s.accuracy, s.loss);
+    if (s.roc_auc) fmt::print("{:>8.2f} %{:>10.2f} %", 100 * *s.roc_auc, 100 * *s.average_precision);
+    if (ranked && !s.roc_auc) fmt::print("{:>10}{:>12}", "–", "–");
+    fmt::print("{:>12.2f} %", 100 * s.calibration_error);
+    if (s.calibrated_error) fmt::print(" ({:.2f} % calibrated)", 100 * *s.calibrated_error);
+    fmt::print("\n");
   }
 }
 
@@ -96,7 +115,7 @@ void EvaluateCommand::run_in(dist::Group& group) {
   group.together([&] { opened.emplace(run, store, memory, group); });
   Predictor& predictor = *opened;
   predictor.require_same_on_all_ranks();
-  const Evaluation evaluation = predictor.evaluate(options);
+  const Evaluation evaluation = predictor.evaluate(options, smoothing.kind);
   if (!group.is_first()) return;
   const std::vector<Part> parts = {
       {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
@@ -104,10 +123,18 @@ void EvaluateCommand::run_in(dist::Group& group) {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
     for (const auto& [name, tally] : parts)
       result[name] = describe_tally(tally, [&](uint32_t c) { return predictor.class_name(c); });
+    if (const auto& chosen = evaluation.smoothing)
+      result["smoothing"] = {{"correct", chosen->correct},
+                             {"smooth", chosen->smooth},
+                             {"validation_before", chosen->before},
+                             {"validation_after", chosen->after}};
+    if (evaluation.rule.temperature) result["temperature"] = *evaluation.rule.temperature;
     result["notes"] = notes;
     fmt::print("{}\n", to_text(result, 2));
     return;
   }
+  if (evaluation.smoothing) fmt::print("Smoothing  {}\n\n", evaluation.smoothing->text());
+  if (predictor.saved().shape.regression) return print_number_scores(parts);
   print_scores(parts);
   for (const auto& [name, tally] : parts) {
     if (tally.scores().nodes == 0) continue;
@@ -126,6 +153,7 @@ void add_evaluate_command(CLI::App& program) {
   command->add_option("run", state->run, "run folder, or a checkpoint in it")->required();
   command->add_option("store", state->store, "graph store; default: the one it was trained on");
   state->options.list_options(state->list);
+  state->smoothing.list_options(state->list);
   state->memory.list_options(state->list);
   state->group_options.list_options(state->list);
   state->common.list_options(state->list);

@@ -29,7 +29,7 @@ std::string describe_split(const Dataset& data) {
 
 // Class numbers are taken as they are: a zip code as a label makes a model with an output for every number below it.
 void warn_of_gaps(const Labels& labels) {
-  if (!labels.present() || labels.multi_label()) return;
+  if (!labels.present() || labels.multi_label() || labels.regression()) return;
   std::vector<bool> occurs(labels.num_classes(), false);
   for (const int32_t label : labels.classes())
     if (label >= 0) occurs[static_cast<size_t>(label)] = true;
@@ -78,7 +78,9 @@ void print_import(const fs::path& store, bool as_json, const Reader& reader, con
   fmt::print("  edges      {}{}{}\n", format_count(data.graph.num_edges()), data.graph.directed() ? ", directed" : "",
              data.graph.weighted() ? ", weighted" : "");
   fmt::print("  features   {}\n", describe_features(data.features));
-  if (data.labels.present())
+  if (data.labels.regression())
+    fmt::print("  labels     numbers (regression)\n");
+  else if (data.labels.present())
     fmt::print("  classes    {}{}\n", format_count(data.labels.num_classes()),
                data.labels.multi_label() ? " (multi-label)" : "");
   else

@@ -46,7 +46,7 @@ struct MemoryNeeds {
       : adjacency(data.graph.offsets().size_bytes() + data.graph.targets().size_bytes() +
                   data.graph.weights().size_bytes()),
         features(data.features.stored_bytes()),
-        labels(data.labels.bits().size_bytes() + data.labels.classes().size_bytes()),
+        labels(data.labels.stored_bytes()),
         aggregated(data.features.is_dense() ? uint64_t{data.num_nodes()} * data.features.columns() * sizeof(float) : 0),
         embeddings(uint64_t{data.num_nodes()} * kExampleWidth * sizeof(float)) {}
 };
@@ -97,6 +97,12 @@ void print_classes(const Dataset& data, const LabelStatistics& labels) {
 void print_labels(const Dataset& data, const Figures& figures) {
   if (!data.labels.present()) return row("labels", "none");
   const LabelStatistics& labels = figures.labels;
+  if (data.labels.regression()) {
+    row("labels",
+        fmt::format("numbers (regression), {:.4g} to {:.4g}, mean {:.4g}", labels.lowest, labels.highest, labels.mean));
+    return row("labelled nodes",
+               fmt::format("{} ({})", format_count(labels.labelled), percent(labels.labelled, data.num_nodes())));
+  }
   row("classes",
       fmt::format("{}, {}", data.labels.num_classes(), data.labels.multi_label() ? "multi-label" : "one per node"));
   row("labelled nodes",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/progress.h"
+#include "train/selection.h"
 
 namespace cgcn {
 
@@ -44,15 +45,24 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
   const char* what = test > 0         ? "Test"
                      : validation > 0 ? "Validation (there are no test nodes)"
                                       : "Training (there are no other nodes)";
-  fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %, {} of {} nodes {})\n", what, 100 * scores.micro_f1,
-             100 * scores.macro_f1,
-             format_count(static_cast<uint64_t>(std::llround(scores.accuracy * static_cast<double>(scores.nodes)))),
-             format_count(scores.nodes), data.labels.multi_label() ? "with every label right" : "right");
+  if (scores.regression)
+    fmt::print("{} R² {:.4f}  (MAE {:.4g}, RMSE {:.4g}, {} nodes)\n", what, scores.regression->r2,
+               scores.regression->mae, scores.regression->rmse, format_count(scores.nodes));
+  else
+    fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %{}, {} of {} nodes {})\n", what, 100 * scores.micro_f1,
+               100 * scores.macro_f1,
+               scores.roc_auc ? fmt::format(", ROC-AUC {:.2f} %, average precision {:.2f} %", 100 * *scores.roc_auc,
+                                            100 * *scores.average_precision)
+                              : "",
+               format_count(static_cast<uint64_t>(std::llround(scores.accuracy * static_cast<double>(scores.nodes)))),
+               format_count(scores.nodes), data.labels.multi_label() ? "with every label right" : "right");
   if (validation == 0)
     fmt::print("Model  last epoch ({}): there are no validation nodes to choose by\n", summary.kept_epoch);
   else
-    fmt::print("Model  epoch {} of {}{}, validation F1 {:.2f} %\n", summary.kept_epoch, summary.epochs,
-               summary.stopped_early ? " (stopped early)" : "", 100 * summary.evaluation->validation.scores().micro_f1);
+    fmt::print("Model  epoch {} of {}{}, validation {}\n", summary.kept_epoch, summary.epochs,
+               summary.stopped_early ? " (stopped early)" : "",
+               show_selection(selection_score(summary.evaluation->validation.scores(), summary.selected_by),
+                              summary.selected_by));
   const uint32_t epochs = std::max(1u, summary.epochs);
   const double an_epoch = summary.train_seconds / epochs;
   fmt::print("Time   {} per epoch, {} in total\n", an_epoch < 1e-3 ? "under 1 ms" : format_seconds(an_epoch),

@@ -283,7 +283,8 @@ Dataset make_dataset(const GraphArrays& arrays) {
   data.features = make_features(arrays, nodes);
   if (!arrays.labels.empty()) {
     require_shape(arrays.labels, "labels", nodes, arrays.labels.columns > 0);
-    data.labels = read_labels(as_array(arrays.labels, "labels"), nodes);
+    data.labels = read_labels(as_array(arrays.labels, "labels"), nodes,
+                              arrays.regression ? Task::kRegression : Task::kClassification);
   }
   if (std::vector<uint8_t> split = make_split(arrays, nodes); !split.empty()) data.split = std::move(split);
   if (!arrays.split_shares.empty()) {
@@ -298,7 +299,7 @@ Dataset make_dataset(const GraphArrays& arrays) {
     throw Error(
         fmt::format("there are {} of them, and {} classes", arrays.class_names.size(), data.labels.num_classes()),
         "class_names");
-  if (!arrays.class_names.empty() && !data.labels.multi_label() && data.labels.present())
+  if (!arrays.class_names.empty() && !data.labels.multi_label() && !data.labels.regression() && data.labels.present())
     data.labels = Labels::single(std::vector<int32_t>(data.labels.classes().begin(), data.labels.classes().end()),
                                  static_cast<uint32_t>(arrays.class_names.size()));
   data.class_names = arrays.class_names;

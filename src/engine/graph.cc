@@ -92,6 +92,7 @@ uint64_t Graph::num_features() const {
 uint32_t Graph::num_classes() const { return parts_->data.labels.num_classes(); }
 bool Graph::directed() const { return parts_->data.graph.directed(); }
 bool Graph::multi_label() const { return parts_->data.labels.multi_label(); }
+bool Graph::regression() const { return parts_->data.labels.regression(); }
 std::array<uint64_t, 3> Graph::split_sizes() const { return parts_->data.split_sizes(); }
 std::vector<std::string> Graph::class_names() const { return parts_->data.class_names; }
 std::vector<std::string> Graph::feature_names() const { return parts_->data.feature_names; }
@@ -124,6 +125,7 @@ std::array<Array, 3> Graph::sparse_features() const {
 
 Array Graph::labels() const {
   const cgcn::Labels& labels = parts_->data.labels;
+  if (labels.regression()) return look(labels.values(), 0, parts_);
   if (!labels.multi_label()) return look(labels.classes(), 0, parts_);
   auto values = std::make_shared<std::vector<uint8_t>>(num_nodes() * num_classes());
   for (cgcn::NodeId v = 0; v < num_nodes(); ++v)

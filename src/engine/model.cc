@@ -41,26 +41,54 @@ void require_nodes(std::span<const uint32_t> nodes, uint64_t num_nodes) {
       throw cgcn::Error(fmt::format("node {} is asked for, and the graph has {}", v, num_nodes), "nodes");
 }
 
+cgcn::Smoothing smoothing_of(const OutputOptions& output) {
+  cgcn::SmoothingOptions smoothing;
+  cgcn::OptionList list;
+  smoothing.list_options(list);
+  list.find("smooth")->set(output.smooth, "--smooth");
+  if (output.calibrated && smoothing.kind != cgcn::Smoothing::kNone)
+    throw cgcn::Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
+  return smoothing.kind;
+}
+
 Matrix infer(const Model::Parts& parts, const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
-             bool probabilities) {
+             bool probabilities, const OutputOptions& output = {}) {
   require_nodes(nodes, graph.num_nodes());
   cgcn::Predictor predictor(parts.file, graph.parts().store, {});
   const uint32_t layers = predictor.num_layers();
   if (layer > layers) throw cgcn::Error(fmt::format("the model has {} layers", layers), "layer");
   const uint32_t wanted = probabilities ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
+  if (probabilities && predictor.saved().shape.regression)
+    throw cgcn::Error("the model predicts numbers, which have no probabilities", "model", "values");
+  const cgcn::Smoothing smoothing = smoothing_of(output);
+  const double temperature = output.calibrated ? predictor.temperature() : 1;
   std::optional<cgcn::SlabMatrix> packed;
-  if (!nodes.empty()) packed = predictor.embeddings_of(nodes, wanted);
-  Matrix out = packed ? to_matrix(*packed, {}) : to_matrix(predictor.embeddings(wanted), nodes);
+  if (!nodes.empty() && smoothing == cgcn::Smoothing::kNone) packed = predictor.embeddings_of(nodes, wanted);
+  Matrix out = packed                                ? to_matrix(*packed, {})
+               : smoothing == cgcn::Smoothing::kNone ? to_matrix(predictor.embeddings(wanted), nodes)
+                                                     : to_matrix(predictor.smoothed_logits(smoothing), nodes);
   if (probabilities)
     for (uint64_t r = 0; r < out.rows; ++r)
-      cgcn::to_probabilities({out.values.data() + r * out.columns, out.columns}, predictor.saved().shape.multi_label);
+      cgcn::to_probabilities({out.values.data() + r * out.columns, out.columns}, predictor.saved().shape.multi_label,
+                             temperature);
   return out;
 }
 
 }  // namespace
 
 Scores to_scores(const cgcn::Scores& scores) {
-  return {scores.nodes, scores.micro_f1, scores.macro_f1, scores.accuracy, scores.loss};
+  return {scores.nodes,
+          scores.micro_f1,
+          scores.macro_f1,
+          scores.accuracy,
+          scores.loss,
+          scores.calibration_error,
+          scores.calibrated_error,
+          scores.roc_auc,
+          scores.average_precision,
+          scores.regression ? std::optional(scores.regression->r2) : std::nullopt,
+          scores.regression ? std::optional(scores.regression->mae) : std::nullopt,
+          scores.regression ? std::optional(scores.regression->rmse) : std::nullopt};
 }
 Evaluation to_evaluation(const cgcn::Evaluation& evaluation) {
   return {to_scores(evaluation.train.scores()), to_scores(evaluation.validation.scores()),
@@ -80,16 +108,27 @@ void Model::save(const std::string& file) const {
   call({}, [&] { cgcn::write_file_atomically(file, read_file(parts_->file)); });
 }
 
-Matrix Model::probabilities(const Graph& graph, std::span<const uint32_t> nodes, const Session& session) const {
-  return call(session, [&] { return infer(*parts_, graph, 0, nodes, true); });
+Matrix Model::probabilities(const Graph& graph, std::span<const uint32_t> nodes, const Session& session,
+                            const OutputOptions& output) const {
+  return call(session, [&] { return infer(*parts_, graph, 0, nodes, true, output); });
+}
+Matrix Model::values(const Graph& graph, std::span<const uint32_t> nodes, const Session& session) const {
+  return call(session, [&] {
+    const cgcn::SavedModel saved = clustergcn::load(*parts_);
+    if (!saved.shape.regression) throw cgcn::Error("the model predicts classes, not numbers", "model", "probabilities");
+    Matrix out = infer(*parts_, graph, saved.model->num_layers(), nodes, false);
+    for (float& value : out.values) value = static_cast<float>(saved.target.to_value(value));
+    return out;
+  });
 }
 Matrix Model::embeddings(const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
                          const Session& session) const {
   return call(session, [&] { return infer(*parts_, graph, layer, nodes, false); });
 }
-Evaluation Model::evaluate(const Graph& graph, const Session& session) const {
-  return call(session,
-              [&] { return to_evaluation(cgcn::Predictor(parts_->file, graph.parts().store, {}).evaluate({})); });
+Evaluation Model::evaluate(const Graph& graph, const Session& session, const OutputOptions& output) const {
+  return call(session, [&] {
+    return to_evaluation(cgcn::Predictor(parts_->file, graph.parts().store, {}).evaluate({}, smoothing_of(output)));
+  });
 }
 
 uint32_t Model::num_layers() const {
@@ -103,6 +142,18 @@ uint32_t Model::num_classes() const {
 }
 bool Model::multi_label() const {
   return call({}, [&] { return clustergcn::load(*parts_).shape.multi_label; });
+}
+bool Model::regression() const {
+  return call({}, [&] { return clustergcn::load(*parts_).shape.regression; });
+}
+std::vector<float> Model::thresholds() const {
+  return call({}, [&] {
+    const cgcn::SavedModel saved = clustergcn::load(*parts_);
+    return saved.rule.thresholds.empty() ? std::vector<float>(saved.shape.num_classes, 0.0f) : saved.rule.thresholds;
+  });
+}
+std::optional<double> Model::temperature() const {
+  return call({}, [&] { return clustergcn::load(*parts_).rule.temperature; });
 }
 std::vector<std::string> Model::class_names() const {
   return call({}, [&] { return clustergcn::load(*parts_).trained_on.class_names; });

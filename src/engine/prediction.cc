@@ -45,7 +45,7 @@ std::vector<NodeId> read_nodes(const fs::path& path, const Dataset& data) {
 bool is_npy(const fs::path& output) { return output.extension() == ".npy"; }
 
 bool has_label(const Labels& labels, NodeId v) {
-  if (!labels.multi_label()) return labels.class_of(v) >= 0;
+  if (!labels.multi_label()) return labels.known(v);
   const std::span<const uint8_t> bits = labels.bit_row(v);
   return std::any_of(bits.begin(), bits.end(), [](uint8_t byte) { return byte != 0; });
 }
@@ -74,21 +74,39 @@ uint32_t choose_layer(const PredictionRequest& request, uint32_t layers) {
 
 void PredictionRequest::list_options(OptionList& list) {
   list.begin_group("Prediction");
-  list.add_choice("what", &kind,
-                  {{"classes", PredictionKind::kClasses},
-                   {"class+probability", PredictionKind::kClassAndProbability},
-                   {"probabilities", PredictionKind::kProbabilities},
-                   {"embeddings", PredictionKind::kEmbeddings}},
-                  "classes with their probability, the probability of every class, or the embeddings of a layer");
+  list.add_choice(
+      "what", &kind,
+      {{"classes", PredictionKind::kClasses},
+       {"class+probability", PredictionKind::kClassAndProbability},
+       {"probabilities", PredictionKind::kProbabilities},
+       {"embeddings", PredictionKind::kEmbeddings}},
+      "classes (of regression: values), classes with their probability, the probability of every class, or the "
+      "embeddings of a layer");
   list.add("layer", &layer, "with --what embeddings: layer, from 1; 0: the last hidden layer").range(0, 64);
   list.add("nodes", &nodes, "only the nodes whose ids this file lists, one per line, in its order").value("FILE");
   list.add("unlabelled", &unlabelled, "only the nodes without a label");
+  list.add("calibrated", &calibrated, "probabilities scaled by the temperature that fits the validation nodes best")
+      .needs([this] { return kind == PredictionKind::kProbabilities || kind == PredictionKind::kClassAndProbability; },
+             "no probabilities are written (--what)");
+  smoothing.list_options(list);
+  list.find("smooth")->needs([this] { return kind != PredictionKind::kEmbeddings; },
+                             "embeddings are written as they are");
 }
 
 Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
-    : kind_(request.kind), predictor_(predictor), multi_label_(predictor.saved().shape.multi_label) {
+    : kind_(request.kind),
+      predictor_(predictor),
+      multi_label_(predictor.saved().shape.multi_label),
+      regression_(predictor.saved().shape.regression) {
+  if (regression_ && (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kClassAndProbability))
+    throw Error("the model predicts numbers, which have no probabilities", "--what", "leave it out: id,value");
   const uint32_t layer = choose_layer(request, predictor.num_layers());
+  if (request.calibrated) temperature_ = predictor.temperature();
   nodes_ = choose_nodes(request, predictor.data());
+  if (request.smoothing.kind != Smoothing::kNone && request.kind != PredictionKind::kEmbeddings) {
+    values_ = predictor.smoothed_logits(request.smoothing.kind);
+    return;
+  }
   std::optional<SlabMatrix> packed;
   if (!nodes_.empty()) packed = predictor.embeddings_of(nodes_, layer);
   packed_ = packed.has_value();
@@ -126,6 +144,7 @@ uint32_t Prediction::columns(bool npy) const {
 }
 
 std::string Prediction::csv_header() const {
+  if (kind_ == PredictionKind::kClasses && regression_) return "id,value\n";
   if (kind_ == PredictionKind::kClasses) return multi_label_ ? "id,classes\n" : "id,class\n";
   if (kind_ == PredictionKind::kClassAndProbability)
     return multi_label_ ? "id,classes,probabilities\n" : "id,class,probability\n";
@@ -138,13 +157,14 @@ std::string Prediction::csv_header() const {
 std::string Prediction::csv_row(NodeId v, std::span<float> row) const {
   std::string text = csv_field(predictor_.data().ids.text(v));
   if (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kEmbeddings) {
-    if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_);
+    if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_, temperature_);
     for (const float x : row) text += fmt::format(",{}", x);
     return text + "\n";
   }
+  if (regression_) return text + fmt::format(",{}\n", value_of(row[0]));
   const std::vector<uint32_t> classes = classes_of(row);
   std::string names, probabilities;
-  if (kind_ == PredictionKind::kClassAndProbability) to_probabilities(row, multi_label_);
+  if (kind_ == PredictionKind::kClassAndProbability) to_probabilities(row, multi_label_, temperature_);
   for (const uint32_t c : classes) {
     const char* separator = names.empty() ? "" : ";";
     names += separator + predictor_.class_name(c);
@@ -157,6 +177,7 @@ std::string Prediction::csv_row(NodeId v, std::span<float> row) const {
 std::string Prediction::npy_header() const {
   const uint64_t rows = nodes(), columns = values_.columns();
   if (kind_ != PredictionKind::kClasses) return make_npy_header("<f4", std::vector<uint64_t>{rows, columns});
+  if (regression_) return make_npy_header("<f4", std::vector<uint64_t>{rows});
   if (multi_label_) return make_npy_header("|u1", std::vector<uint64_t>{rows, columns});
   return make_npy_header("<i4", std::vector<uint64_t>{rows});
 }
@@ -164,28 +185,35 @@ std::string Prediction::npy_header() const {
 std::string Prediction::npy_row(std::span<float> row) const {
   if (kind_ == PredictionKind::kClasses && multi_label_) {
     std::string bits;
-    for (const float z : row) bits += static_cast<char>(z > 0);
+    const OutputRule& rule = predictor_.saved().rule;
+    for (uint32_t c = 0; c < row.size(); ++c) bits += static_cast<char>(row[c] > rule.threshold(c));
     return bits;
+  }
+  if (kind_ == PredictionKind::kClasses && regression_) {
+    const float value = value_of(row[0]);
+    return {reinterpret_cast<const char*>(&value), sizeof value};
   }
   if (kind_ == PredictionKind::kClasses) {
     const auto label = static_cast<int32_t>(largest_class(row));
     return {reinterpret_cast<const char*>(&label), sizeof label};
   }
-  if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_);
+  if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_, temperature_);
   return {reinterpret_cast<const char*>(row.data()), row.size_bytes()};
 }
 
-// The one with the largest logit; or all whose logit is above 0.
+// The one with the largest logit; or all whose logit is above the class's threshold, 0 unless the model has its own.
 std::vector<uint32_t> Prediction::classes_of(std::span<const float> logits) const {
   if (!multi_label_) return {largest_class(logits)};
   std::vector<uint32_t> classes;
   for (uint32_t c = 0; c < logits.size(); ++c)
-    if (logits[c] > 0) classes.push_back(c);
+    if (logits[c] > predictor_.saved().rule.threshold(c)) classes.push_back(c);
   return classes;
 }
 
 // Neither a file of a graph store nor what is read here is replaced.
 void require_writable(const PredictionRequest& request, const fs::path& output) {
+  if (request.calibrated && request.smoothing.kind != Smoothing::kNone)
+    throw Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
   if (request.layer > 0 && request.kind != PredictionKind::kEmbeddings)
     throw Error("needs --what embeddings", "--layer");
   if (output.empty()) return;

@@ -18,6 +18,8 @@ struct PredictionRequest {
   uint32_t layer = 0;       // of embeddings, from 1; 0: the last hidden one
   std::string nodes;        // a file of ids; empty: all nodes
   bool unlabelled = false;  // only nodes without a label
+  bool calibrated = false;  // probabilities after the model's temperature
+  SmoothingOptions smoothing;
 
   void list_options(OptionList& list);
 };
@@ -41,13 +43,15 @@ class Prediction {
   std::string csv_row(NodeId v, std::span<float> row) const;
   std::string npy_header() const;
   std::string npy_row(std::span<float> row) const;
+  float value_of(float output) const { return static_cast<float>(predictor_.saved().target.to_value(output)); }
   std::vector<uint32_t> classes_of(std::span<const float> logits) const;
 
   PredictionKind kind_;
   const Predictor& predictor_;
-  bool multi_label_;
+  bool multi_label_, regression_;
   std::vector<NodeId> nodes_;  // in their order; empty: all
   SlabMatrix values_;          // a row for each of them …
+  double temperature_ = 1;     // of probabilities
   bool packed_ = false;        // … or, where not packed, for every node of the graph
 };
 

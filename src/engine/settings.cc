@@ -3,12 +3,23 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "train/class_weights.h"
 #include "train/recipes.h"
 #include "train/run_directory.h"
 
 namespace cgcn {
 
 std::string whole_path(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
+
+namespace {
+
+void make_paths_whole(RunOptions& options) {
+  options.partition.from = whole_path(options.partition.from);
+  if (is_weights_file(options.train.class_weights))
+    options.train.class_weights = whole_path(options.train.class_weights);
+}
+
+}  // namespace
 
 std::vector<std::string> RunSettings::apply(const std::vector<Choice>& values) {
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
@@ -22,7 +33,7 @@ std::vector<std::string> RunSettings::apply(const std::vector<Choice>& values) {
     named.push_back(name);
   }
   if (options.train.batches_per_step == 0) options.train.batches_per_step = processes;
-  options.partition.from = whole_path(options.partition.from);
+  make_paths_whole(options);
   return named;
 }
 
@@ -54,7 +65,7 @@ void RunSettings::settle_resumed(const std::string& run) {
     }
     list.set(name, value, "");
   }
-  options.partition.from = whole_path(options.partition.from);
+  make_paths_whole(options);
 }
 
 std::string store_of_run(const std::string& run) {

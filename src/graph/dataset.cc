@@ -25,6 +25,14 @@ Labels Labels::multi(SharedArray<uint8_t> bits, uint32_t num_classes) {
   return labels;
 }
 
+Labels Labels::numbers(SharedArray<float> values) {
+  CGCN_CHECK(!values.empty());
+  Labels labels;
+  labels.num_classes_ = 1;
+  labels.values_ = std::move(values);
+  return labels;
+}
+
 NodeIds NodeIds::integers(SharedArray<int64_t> ids) {
   NodeIds result;
   result.kind_ = Kind::kIntegers;
@@ -82,8 +90,7 @@ SharedArray<uint8_t> random_split(const Labels& labels, NodeId num_nodes, std::a
                                   const std::vector<bool>& listed) {
   std::vector<NodeId> labelled;
   for (NodeId v = 0; v < num_nodes; ++v)
-    if ((!labels.present() || labels.multi_label() || labels.class_of(v) >= 0) && (listed.empty() || listed[v]))
-      labelled.push_back(v);
+    if ((!labels.present() || labels.known(v)) && (listed.empty() || listed[v])) labelled.push_back(v);
   Random(seed, Purpose::kSplit).shuffle(std::span(labelled));
   const double total = shares[0] + shares[1] + shares[2];
   CGCN_CHECK(total > 0);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -20,16 +21,22 @@ namespace cgcn {
 
 enum class Role : uint8_t { kTrain = 0, kValidation = 1, kTest = 2, kNone = 255 };
 
-// One class per node (int32, -1: unknown), or multi-label: any number of classes per node (packed bits, bit c of a row
-// at byte c / 8, least significant first). Only nodes with a role in the split are ever trained on or scored.
+// One class per node (int32, -1: unknown); multi-label: any number of classes per node (packed bits, bit c of a row
+// at byte c / 8, least significant first); or a number per node, for regression (float32, NaN: unknown), which counts
+// as one class. Only nodes with a role in the split are ever trained on or scored.
 class Labels {
  public:
   Labels() = default;  // no labels
   static Labels single(SharedArray<int32_t> classes, uint32_t num_classes);
   static Labels multi(SharedArray<uint8_t> bits, uint32_t num_classes);  // n × row_bytes(num_classes)
 
+  static Labels numbers(SharedArray<float> values);  // regression
+
   bool present() const { return num_classes_ > 0; }
   bool multi_label() const { return !bits_.empty(); }
+  bool regression() const { return !values_.empty(); }
+  // Whether v has a label; of several classes, none at all is one.
+  bool known(NodeId v) const { return multi_label() || (regression() ? !std::isnan(values_[v]) : classes_[v] >= 0); }
   uint32_t num_classes() const { return num_classes_; }
   static size_t row_bytes(uint32_t num_classes) { return (size_t{num_classes} + 7) / 8; }
 
@@ -40,13 +47,19 @@ class Labels {
   std::span<const uint8_t> bit_row(NodeId v) const {
     return bits_.span().subspan(size_t{v} * row_bytes(num_classes_), row_bytes(num_classes_));
   }
+  float value_of(NodeId v) const { return values_[v]; }
   std::span<const int32_t> classes() const { return classes_; }
+  std::span<const float> values() const { return values_; }
+  uint64_t stored_bytes() const {
+    return classes_.size() * sizeof(int32_t) + bits_.size() + values_.size() * sizeof(float);
+  }
   std::span<const uint8_t> bits() const { return bits_; }
 
  private:
   uint32_t num_classes_ = 0;
   SharedArray<int32_t> classes_;
   SharedArray<uint8_t> bits_;
+  SharedArray<float> values_;
 };
 
 // What users call their nodes: 0 … n-1 themselves (nothing is stored), other integers, or strings.
@@ -91,9 +104,7 @@ struct Dataset {
   NodeId num_nodes() const { return graph.num_nodes(); }
   Role role(NodeId v) const { return split.empty() ? Role::kNone : static_cast<Role>(split[v]); }
   // Whether v counts in the loss: a training node whose label is known.
-  bool is_trained_on(NodeId v) const {
-    return role(v) == Role::kTrain && labels.present() && (labels.multi_label() || labels.class_of(v) >= 0);
-  }
+  bool is_trained_on(NodeId v) const { return role(v) == Role::kTrain && labels.present() && labels.known(v); }
   std::array<uint64_t, 3> split_sizes() const;  // train, validation, test
   // Edges between training nodes: what training sees of the graph unless it is transductive.
   uint64_t num_training_edges() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "common/threads.h"
@@ -101,9 +102,28 @@ ComponentStatistics component_statistics(const CsrGraph& graph) {
   return result;
 }
 
+namespace {
+
+LabelStatistics number_statistics(const Labels& labels) {
+  LabelStatistics result;
+  double sum = 0;
+  for (const float value : labels.values()) {
+    if (std::isnan(value)) continue;
+    result.lowest = result.labelled == 0 ? value : std::min(result.lowest, value);
+    result.highest = result.labelled == 0 ? value : std::max(result.highest, value);
+    sum += value;
+    ++result.labelled;
+  }
+  if (result.labelled > 0) result.mean = sum / static_cast<double>(result.labelled);
+  return result;
+}
+
+}  // namespace
+
 LabelStatistics label_statistics(const Labels& labels, NodeId num_nodes) {
   LabelStatistics result;
   if (!labels.present()) return result;
+  if (labels.regression()) return number_statistics(labels);
   result.class_sizes.resize(labels.num_classes());
   uint64_t total = 0;
   for (NodeId v = 0; v < num_nodes; ++v) {
@@ -127,7 +147,7 @@ LabelStatistics label_statistics(const Labels& labels, NodeId num_nodes) {
 }
 
 double edge_homophily(const CsrGraph& graph, const Labels& labels) {
-  if (!labels.present()) return -1;
+  if (!labels.present() || labels.regression()) return -1;
   const auto alike = sum_over_nodes<Alike>(graph.num_nodes(), [&](NodeId v, Alike& sum) {
     for (const NodeId u : graph.neighbours(v)) {
       if (u == v) continue;

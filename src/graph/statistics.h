@@ -30,7 +30,8 @@ struct LabelStatistics {
   std::vector<uint64_t> class_sizes;  // nodes that have the class
   uint64_t labelled = 0;              // nodes with at least one
   uint64_t least = 0, most = 0;       // labels per node, over the labelled
-  double mean = 0;
+  double mean = 0;                    // likewise; of regression: of the numbers
+  float lowest = 0, highest = 0;      // regression only
 };
 
 LabelStatistics label_statistics(const Labels& labels, NodeId num_nodes);

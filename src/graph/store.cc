@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "common/json.h"
@@ -161,6 +162,11 @@ void Store::verify_structure() const {
   } else if (labels.at("kind") == "multi") {
     check(classes > 0 && array<uint8_t>("labels").size() == n * Labels::row_bytes(static_cast<uint32_t>(classes)),
           "labels", "its size does not fit nodes and classes");
+  } else if (labels.at("kind") == "numbers") {
+    const auto values = array<float>("labels");
+    check(classes == 1 && values.size() == n, "labels", "its length is not the number of nodes");
+    check(std::none_of(values.begin(), values.end(), [](float value) { return std::isinf(value); }), "labels",
+          "a number is infinite");
   }
   if (has_array("split")) {
     const auto split = array<uint8_t>("split");
@@ -206,6 +212,8 @@ Dataset Store::dataset() const {
     dataset.labels = Labels::single(array<int32_t>("labels"), classes);
   else if (meta_.at("labels").at("kind") == "multi")
     dataset.labels = Labels::multi(array<uint8_t>("labels"), classes);
+  else if (meta_.at("labels").at("kind") == "numbers")
+    dataset.labels = Labels::numbers(array<float>("labels"));
   if (has_array("split")) dataset.split = array<uint8_t>("split");
   if (has_array("graph_ids")) dataset.graph_ids = array<uint32_t>("graph_ids");
   if (meta_.at("ids") == "integers") dataset.ids = NodeIds::integers(array<int64_t>("node_ids"));

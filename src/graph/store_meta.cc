@@ -103,7 +103,7 @@ void check_meta(const json& meta, const fs::path& file) {
   check_columns(meta["features"], file);
   check_fields(meta["labels"], "labels.", {{"kind", is_text, kText}, {"classes", is_count, kCount}}, file);
   check_choice(meta["features"]["kind"], "features.kind", {"dense32", "dense16", "sparse", "identity"}, file);
-  check_choice(meta["labels"]["kind"], "labels.kind", {"single", "multi", "none"}, file);
+  check_choice(meta["labels"]["kind"], "labels.kind", {"single", "multi", "numbers", "none"}, file);
   check_choice(meta["ids"], "ids", {"range", "integers", "strings"}, file);
   for (const auto& [name, array] : meta["arrays"].items()) {
     if (!is_array_name(name)) throw damaged_store(file, "an array has a name that no store gives");

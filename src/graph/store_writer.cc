@@ -126,8 +126,9 @@ void StoreWriter::declare_features(FeatureMatrix::Kind kind, uint32_t columns) {
   feature_kind_ = kind;
   meta_["features"] = {{"kind", kind_name(kind)}, {"columns", columns}};
 }
-void StoreWriter::declare_labels(bool multi_label, uint32_t num_classes) {
-  meta_["labels"] = {{"kind", multi_label ? "multi" : "single"}, {"classes", num_classes}};
+void StoreWriter::declare_labels(const Labels& labels) {
+  const char* kind = labels.multi_label() ? "multi" : labels.regression() ? "numbers" : "single";
+  meta_["labels"] = {{"kind", kind}, {"classes", labels.num_classes()}};
 }
 
 void StoreWriter::declare_ids(NodeIds::Kind kind) {
@@ -164,9 +165,11 @@ void StoreWriter::write_labels(const Labels& labels) {
   if (!labels.present()) return;
   if (labels.multi_label())
     write_array("labels", labels.bits(), Labels::row_bytes(labels.num_classes()));
+  else if (labels.regression())
+    write_array("labels", labels.values());
   else
     write_array("labels", labels.classes());
-  declare_labels(labels.multi_label(), labels.num_classes());
+  declare_labels(labels);
 }
 
 void StoreWriter::write_split(std::span<const uint8_t> split) {

@@ -125,7 +125,7 @@ class StoreWriter {
   }
   void end_array(const std::string& name, ArrayWriter& writer) { arrays_[name] = writer.finish(storing_); }
   void declare_features(FeatureMatrix::Kind kind, uint32_t columns);
-  void declare_labels(bool multi_label, uint32_t num_classes);
+  void declare_labels(const Labels& labels);
   void declare_ids(NodeIds::Kind kind);
   void declare_graph(NodeId num_nodes, uint64_t num_entries, uint64_t num_edges, bool directed, bool weighted);
   // Anything else to be kept in meta.json: where the data came from, a partition's options …

@@ -36,6 +36,8 @@ void ImportOptions::list_options(OptionList& list) {
   list.add("split-file", &split_file, "train/validation/test split: CSV, text or .npy; none: no split").value("FILE");
   list.add("multi-label", &multi_label,
            "keep labels of 0 and 1 as multi-label; default: one class per node if every row has exactly one 1");
+  list.add_choice("task", &task, {{"classification", Task::kClassification}, {"regression", Task::kRegression}},
+                  "what labels are: classes, or numbers to predict (one per node, NaN or empty: unknown)");
   list.begin_group("Text files");
   const auto add_header = [&](const char* name, HeaderLine* target, const char* help) {
     list.add_choice(name, target, {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},

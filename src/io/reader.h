@@ -13,6 +13,7 @@ namespace cgcn {
 
 enum class HeaderLine { kAuto, kYes, kNo };
 enum class Categorical { kRefuse, kOneHot };
+enum class Task { kClassification, kRegression };
 
 struct ImportOptions {
   std::string format = "auto";
@@ -22,7 +23,8 @@ struct ImportOptions {
   uint64_t seed = 1;
   // Files whose names are not the usual ones beside the source; "none": not to be read.
   std::string features, labels, split_file;
-  bool multi_label = false;  // keep 0/1 labels as such if every row has exactly one 1
+  Task task = Task::kClassification;  // kRegression: labels are numbers
+  bool multi_label = false;           // keep 0/1 labels as such if every row has exactly one 1
 
   // Tables of text.
   HeaderLine header = HeaderLine::kAuto;  // whether they begin with the names of their columns

@@ -58,24 +58,31 @@ float softmax_row(float* logits, size_t classes, uint32_t label, float gradient_
   return std::log(total) + (largest - target) + hn::GetLane(hn::SumOfLanes(d, poison));
 }
 
-float sigmoid_row(float* logits, size_t classes, const uint8_t* label_bits, float gradient_scale) {
+// weights: null, or of the bits that are set.
+template <bool kWeighted>
+float sigmoid_row_of(float* logits, size_t classes, const uint8_t* label_bits, const float* weights,
+                     float gradient_scale) {
   const FloatTag d;
   const FloatVector zero = hn::Zero(d), one = hn::Set(d, 1.0f), scale = hn::Set(d, gradient_scale);
   FloatVector loss = zero;
   // With e = exp(-|x|): log(1 + exp(x)) = max(x, 0) + log(1 + e); sigmoid(x) = 1 / (1 + e), or e / (1 + e) for x < 0.
-  const auto work = [&](FloatVector x, FloatVector bit) HWY_ATTR {
+  const auto work = [&](FloatVector x, FloatVector bit, FloatVector weight) HWY_ATTR {
     const FloatVector e = hn::Exp(d, hn::Neg(hn::Abs(x)));
     const FloatVector softplus = hn::Add(hn::Max(x, zero), hn::Log1p(d, e));
     const FloatVector term = hn::Add(hn::NegMulAdd(bit, x, softplus), hn::Sub(x, x));
     const FloatVector sigmoid = hn::Div(hn::IfThenElse(hn::Lt(x, zero), e, one), hn::Add(one, e));
-    return std::pair(term, hn::Mul(hn::Sub(sigmoid, bit), scale));
+    const FloatVector gradient = hn::Mul(hn::Sub(sigmoid, bit), scale);
+    if constexpr (!kWeighted) return std::pair(term, gradient);
+    const FloatVector counts = hn::IfThenElse(hn::Gt(bit, zero), weight, one);
+    return std::pair(hn::Mul(term, counts), hn::Mul(gradient, counts));
   };
   for_vectors(
       classes,
       [&](size_t c) HWY_ATTR {
         uint8_t bits[16] = {};  // label rows are packed: no byte beyond them may be read
         for (size_t i = 0; i < (hn::Lanes(d) + 7) / 8; ++i) bits[i] = label_bits[c / 8 + i];
-        const auto [term, gradient] = work(hn::LoadU(d, logits + c), hn::IfThenElseZero(bits_at(d, bits, c % 8), one));
+        const auto [term, gradient] = work(hn::LoadU(d, logits + c), hn::IfThenElseZero(bits_at(d, bits, c % 8), one),
+                                           kWeighted ? hn::LoadU(d, weights + c) : one);
         loss = hn::Add(loss, term);
         hn::StoreU(gradient, d, logits + c);
       },
@@ -83,11 +90,20 @@ float sigmoid_row(float* logits, size_t classes, const uint8_t* label_bits, floa
         uint8_t bits[16] = {};
         for (size_t i = 0; i < (c % 8 + rest + 7) / 8; ++i) bits[i] = label_bits[c / 8 + i];
         const auto [term, gradient] =
-            work(load_first(d, logits + c, rest), hn::IfThenElseZero(bits_at(d, bits, c % 8), one));
+            work(load_first(d, logits + c, rest), hn::IfThenElseZero(bits_at(d, bits, c % 8), one),
+                 kWeighted ? load_first(d, weights + c, rest) : one);
         loss = hn::Add(loss, hn::IfThenElseZero(hn::FirstN(d, rest), term));
         store_first(gradient, d, logits + c, rest);
       });
   return hn::GetLane(hn::SumOfLanes(d, loss));
+}
+
+float sigmoid_row(float* logits, size_t classes, const uint8_t* label_bits, float gradient_scale) {
+  return sigmoid_row_of<false>(logits, classes, label_bits, nullptr, gradient_scale);
+}
+float weighted_sigmoid_row(float* logits, size_t classes, const uint8_t* label_bits, const float* weights,
+                           float gradient_scale) {
+  return sigmoid_row_of<true>(logits, classes, label_bits, weights, gradient_scale);
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE
@@ -98,12 +114,17 @@ namespace cgcn::kernels {
 
 HWY_EXPORT(softmax_row);
 HWY_EXPORT(sigmoid_row);
+HWY_EXPORT(weighted_sigmoid_row);
 
 float softmax_cross_entropy(float* logits, size_t classes, uint32_t label, float gradient_scale) {
   return HWY_DYNAMIC_DISPATCH(softmax_row)(logits, classes, label, gradient_scale);
 }
 float sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits, float gradient_scale) {
   return HWY_DYNAMIC_DISPATCH(sigmoid_row)(logits, classes, label_bits, gradient_scale);
+}
+float weighted_sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits, const float* weights,
+                                     float gradient_scale) {
+  return HWY_DYNAMIC_DISPATCH(weighted_sigmoid_row)(logits, classes, label_bits, weights, gradient_scale);
 }
 
 }  // namespace cgcn::kernels

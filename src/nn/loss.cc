@@ -1,11 +1,30 @@
 #include "nn/loss.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/threads.h"
 #include "kernels/cross_entropy.h"
 
 namespace cgcn {
+
+double Loss::replace_row(float* row, size_t columns, const Labels& labels, NodeId node, float scale) const {
+  if (labels.regression()) {
+    const double error = row[0] - target_.to_output(labels.value_of(node));
+    const bool squared = regression_ == RegressionLoss::kSquared;
+    row[0] = static_cast<float>(squared ? 2 * error * scale : error > 0 ? scale : error < 0 ? -scale : 0);
+    return squared ? error * error : std::abs(error);
+  }
+  if (labels.multi_label()) {
+    const uint8_t* bits = labels.bit_row(node).data();
+    return weights_.empty() ? kernels::sigmoid_cross_entropy(row, columns, bits, scale)
+                            : kernels::weighted_sigmoid_cross_entropy(row, columns, bits, weights_.data(), scale);
+  }
+  const auto label = static_cast<uint32_t>(labels.class_of(node));
+  if (weights_.empty()) return kernels::softmax_cross_entropy(row, columns, label, scale);
+  const float weight = weights_[label];
+  return weight * kernels::softmax_cross_entropy(row, columns, label, weight * scale);
+}
 
 double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kernels::Matrix logits,
                                  LossScale loss_scale) {
@@ -25,10 +44,7 @@ double Loss::replace_by_gradient(const Batch& batch, const Labels& labels, kerne
       }
       ++labelled;
       const NodeId node = batch.inputs[r];
-      if (labels.multi_label())
-        sum += kernels::sigmoid_cross_entropy(row, logits.columns, labels.bit_row(node).data(), scale);
-      else
-        sum += kernels::softmax_cross_entropy(row, logits.columns, static_cast<uint32_t>(labels.class_of(node)), scale);
+      sum += replace_row(row, logits.columns, labels, node, scale);
     }
     block_sums_[begin / kBlockRows] = sum;
   });

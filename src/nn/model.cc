@@ -190,6 +190,12 @@ StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input,
   return {loss, static_cast<uint32_t>(batch.loss_rows.size())};
 }
 
+void Model::set_regression(RegressionLoss kind, const TargetScaling& target) {
+  network_->loss.set_regression(kind, target);
+}
+
+void Model::weigh_classes(std::vector<float> weights) { network_->loss.weigh_classes(std::move(weights)); }
+
 void Model::move_statistics(uint32_t batches) {
   constexpr float kMomentum = 0.1f;  // as in PyTorch
   for (const Parameter& p : parameters()) {

@@ -71,8 +71,10 @@ class Model {
   // Where the layers' gradients lie in gradients(), in the order in which backward computes them: the last layer's
   // first.
   std::vector<std::pair<uint64_t, uint64_t>> gradient_ranges() const;
-  uint64_t num_weights() const;  // without padding and statistics
-  uint64_t value_bytes() const;  // with padding, as values() has them; also of a planned model
+  void set_regression(RegressionLoss kind, const TargetScaling& target);
+  void weigh_classes(std::vector<float> weights);  // in the loss; see Loss
+  uint64_t num_weights() const;                    // without padding and statistics
+  uint64_t value_bytes() const;                    // with padding, as values() has them; also of a planned model
 
   // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it. A batch
   // that is larger than any before makes it grow.

@@ -57,6 +57,7 @@ struct ModelShape {
   bool sparse_input = false;   // sparse or identity features
   uint32_t num_classes = 0;
   bool multi_label = false;
+  bool regression = false;  // one output, a number
 };
 
 }  // namespace cgcn

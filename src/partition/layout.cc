@@ -178,9 +178,11 @@ class LayoutWriter {
     if (!labels.present()) return;
     if (labels.multi_label())
       gather_array<uint8_t>("labels", labels.bits(), Labels::row_bytes(labels.num_classes()));
+    else if (labels.regression())
+      gather_array<float>("labels", labels.values(), 0);
     else
       gather_array<int32_t>("labels", labels.classes(), 0);
-    writer_.declare_labels(labels.multi_label(), labels.num_classes());
+    writer_.declare_labels(labels);
   }
 
   void write_ids();

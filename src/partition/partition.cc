@@ -257,7 +257,7 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
 }
 
 uint64_t ClusterLayout::table_bytes(const Dataset& data, uint64_t nodes) {
-  const uint64_t labels = data.labels.classes().size_bytes() + data.labels.bits().size_bytes();
+  const uint64_t labels = data.labels.stored_bytes();
   const uint64_t a_node =
       sizeof(EdgeOffset) + sizeof(NodeId) + sizeof(int64_t) + sizeof(uint8_t);  // offset, order, id, role
   return nodes * (a_node + labels / std::max<uint64_t>(1, data.num_nodes()));

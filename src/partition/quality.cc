@@ -51,6 +51,7 @@ template <class RowAt>
 std::vector<double> label_entropies(const ClusterLayout& layout, RowAt&& row_at) {
   const Labels& labels = layout.data.labels;
   std::vector<double> entropies;
+  if (labels.regression()) return entropies;
   std::vector<uint32_t> counts(labels.num_classes());
   for (uint32_t c = 0; c < layout.num_clusters(); ++c) {
     std::fill(counts.begin(), counts.end(), 0);

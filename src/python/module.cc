@@ -118,6 +118,7 @@ GraphArrays to_arrays(const py::dict& given) {
   arrays.directed = given["directed"].cast<bool>();
   arrays.keep_self_loops = given["keep_self_loops"].cast<bool>();
   arrays.feature_width = given["feature_width"].cast<uint64_t>();
+  arrays.regression = given.contains("regression") && given["regression"].cast<bool>();
   arrays.class_names = given["class_names"].cast<std::vector<std::string>>();
   arrays.feature_names = given["feature_names"].cast<std::vector<std::string>>();
   if (given.contains("split_shares")) arrays.split_shares = given["split_shares"].cast<std::string>();
@@ -141,8 +142,16 @@ GraphArrays to_arrays(const py::dict& given) {
 
 py::dict to_dict(const Scores& scores) {
   using namespace py::literals;
-  return py::dict("nodes"_a = scores.nodes, "micro_f1"_a = scores.micro_f1, "macro_f1"_a = scores.macro_f1,
-                  "accuracy"_a = scores.accuracy, "loss"_a = scores.loss);
+  if (scores.r2)
+    return py::dict("nodes"_a = scores.nodes, "r2"_a = *scores.r2, "mae"_a = *scores.mae, "rmse"_a = *scores.rmse,
+                    "loss"_a = scores.loss);
+  py::dict made("nodes"_a = scores.nodes, "micro_f1"_a = scores.micro_f1, "macro_f1"_a = scores.macro_f1,
+                "accuracy"_a = scores.accuracy, "loss"_a = scores.loss,
+                "calibration_error"_a = scores.calibration_error);
+  if (scores.calibrated_error) made["calibrated_error"] = *scores.calibrated_error;
+  if (scores.roc_auc) made["roc_auc"] = *scores.roc_auc;
+  if (scores.average_precision) made["average_precision"] = *scores.average_precision;
+  return made;
 }
 py::dict to_dict(const Evaluation& evaluation) {
   using namespace py::literals;
@@ -329,6 +338,7 @@ PYBIND11_MODULE(_core, module) {
       .def_property_readonly("num_classes", &Graph::num_classes)
       .def_property_readonly("directed", &Graph::directed)
       .def_property_readonly("multi_label", &Graph::multi_label)
+      .def_property_readonly("regression", &Graph::regression)
       .def_property_readonly("split_sizes", &Graph::split_sizes)
       .def_property_readonly("class_names", &Graph::class_names)
       .def_property_readonly("feature_names", &Graph::feature_names)
@@ -352,11 +362,21 @@ PYBIND11_MODULE(_core, module) {
       .def("to_bytes", [](const Model& model) { return py::bytes(model.to_bytes()); })
       .def("save", &Model::save, py::call_guard<py::gil_scoped_release>())
       .def("probabilities",
+           [](const Model& model, const Graph& graph, const py::object& nodes, bool calibrated,
+              const std::string& smooth, uint32_t threads, py::object log) {
+             const std::vector<uint32_t> wanted = to_nodes(nodes);
+             Callbacks callbacks(py::none(), std::move(log));
+             const Session session = callbacks.session(threads);
+             return to_numpy(run(callbacks, [&] {
+               return model.probabilities(graph, wanted, session, {calibrated, smooth});
+             }));
+           })
+      .def("values",
            [](const Model& model, const Graph& graph, const py::object& nodes, uint32_t threads, py::object log) {
              const std::vector<uint32_t> wanted = to_nodes(nodes);
              Callbacks callbacks(py::none(), std::move(log));
              const Session session = callbacks.session(threads);
-             return to_numpy(run(callbacks, [&] { return model.probabilities(graph, wanted, session); }));
+             return to_numpy(run(callbacks, [&] { return model.values(graph, wanted, session); }));
            })
       .def("embeddings",
            [](const Model& model, const Graph& graph, uint32_t layer, const py::object& nodes, uint32_t threads,
@@ -367,15 +387,22 @@ PYBIND11_MODULE(_core, module) {
              return to_numpy(run(callbacks, [&] { return model.embeddings(graph, layer, wanted, session); }));
            })
       .def("evaluate",
-           [](const Model& model, const Graph& graph, uint32_t threads, py::object log) {
+           [](const Model& model, const Graph& graph, const std::string& smooth, uint32_t threads, py::object log) {
              Callbacks callbacks(py::none(), std::move(log));
              const Session session = callbacks.session(threads);
-             return to_dict(run(callbacks, [&] { return model.evaluate(graph, session); }));
+             return to_dict(run(callbacks, [&] { return model.evaluate(graph, session, {false, smooth}); }));
            })
       .def_property_readonly("num_layers", &Model::num_layers)
       .def_property_readonly("num_features", &Model::num_features)
       .def_property_readonly("num_classes", &Model::num_classes)
       .def_property_readonly("multi_label", &Model::multi_label)
+      .def_property_readonly("regression", &Model::regression)
+      .def_property_readonly("thresholds",
+                             [](const Model& model) {
+                               const std::vector<float> values = model.thresholds();
+                               return py::array_t<float>(static_cast<py::ssize_t>(values.size()), values.data());
+                             })
+      .def_property_readonly("temperature", &Model::temperature)
       .def_property_readonly("class_names", &Model::class_names)
       .def_property_readonly("feature_names", &Model::feature_names)
       .def("option", [](const Model& model, const std::string& name) { return model.options().get(name); });

@@ -112,7 +112,7 @@ void read_environment(const fs::path& file, json& record) {
 }
 
 void read_result(json result, json& record) {
-  record["classes"] = class_figures(result);
+  if (!result.value("regression", false)) record["classes"] = class_figures(result);
   for (const char* part : {"train", "validation", "test"})
     for (const char* large : {"classes", "confusion"}) result.at(part).erase(large);
   record["stages"] = result.at("stages");

@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/error.h"
 #include "common/json.h"
@@ -11,7 +12,9 @@
 
 namespace cgcn {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelShape, input_columns, sparse_input, num_classes, multi_label)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ModelShape, input_columns, sparse_input, num_classes, multi_label,
+                                                regression)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TargetScaling, mean, scale)
 
 namespace {
 
@@ -60,6 +63,22 @@ void look_for_checksums(const SafetensorsFile& file, bool required) {
   log::note("{}: has no checksums, so damage to it cannot be seen", file.path().string());
 }
 
+void load_rule(const SafetensorsFile& tensors, SavedModel& saved) {
+  OutputRule& rule = saved.rule;
+  rule.target = saved.target;
+  if (!std::isfinite(rule.target.mean) || !std::isfinite(rule.target.scale) || rule.target.scale <= 0)
+    throw Error("the scale of its numbers is damaged", tensors.path().string());
+  if (rule.temperature && !(std::isfinite(*rule.temperature) && *rule.temperature > 0))
+    throw Error(fmt::format("its temperature is {}", *rule.temperature), tensors.path().string());
+  if (!tensors.contains("output.thresholds")) return;
+  const size_t size = tensors.values<float>("output.thresholds").size();
+  if (size != saved.shape.num_classes)
+    throw Error(fmt::format("has thresholds for {} classes of {}", size, saved.shape.num_classes),
+                tensors.path().string());
+  rule.thresholds.resize(size);
+  copy_finite(tensors, "output.thresholds", rule.thresholds);
+}
+
 // What version 3 called its fields.
 nlohmann::json state_of(const nlohmann::json& description, int version) {
   const nlohmann::json& written = description.at("state");
@@ -71,7 +90,7 @@ nlohmann::json state_of(const nlohmann::json& description, int version) {
 }  // namespace
 
 void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf& weights, const TrainingState& state,
-                const std::string& optimiser_file) {
+                const std::string& optimiser_file, const OutputRule& rule) {
   const Model& model = weights.model;
   const ColumnScaling& scaling = origin.scaling;
   SafetensorsWriter writer;
@@ -81,12 +100,15 @@ void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf
     writer.add<float>("input.mean", {scaling.mean.size()}, scaling.mean);
     writer.add<float>("input.scale", {scaling.scale.size()}, scaling.scale);
   }
+  if (!rule.thresholds.empty()) writer.add<float>("output.thresholds", {rule.thresholds.size()}, rule.thresholds);
   RunOptions options = origin.options;
   OptionList list;
   options.list_options(list);
-  const nlohmann::json description = {{"version", kVersion},    {"options", list.to_json()},
-                                      {"shape", model.shape()}, {"trained_on", origin.trained_on},
-                                      {"state", state},         {"optimiser", optimiser_file}};
+  nlohmann::json description = {{"version", kVersion},    {"options", list.to_json()},
+                                {"shape", model.shape()}, {"trained_on", origin.trained_on},
+                                {"state", state},         {"optimiser", optimiser_file}};
+  if (model.shape().regression) description["target"] = origin.target;
+  if (rule.temperature) description["temperature"] = *rule.temperature;
   writer.set_metadata({{"format", "pt"}, {kMetadataKey, to_text(description)}});
   writer.write(file);
 }
@@ -109,6 +131,8 @@ SavedModel load_model(const fs::path& file) {
     saved.trained_on = description.at("trained_on").get<TrainedOn>();
     saved.state = state_of(description, version).get<TrainingState>();
     saved.optimiser_file = description.at("optimiser").get<std::string>();
+    if (saved.shape.regression) saved.target = description.at("target").get<TargetScaling>();
+    if (description.contains("temperature")) saved.rule.temperature = description["temperature"].get<double>();
   } catch (const nlohmann::json::exception& problem) {
     throw Error(fmt::format("its description is damaged: {}", problem.what()), file.string());
   }
@@ -121,6 +145,7 @@ SavedModel load_model(const fs::path& file) {
     copy_finite(tensors, "input.mean", saved.scaling.mean);
     copy_finite(tensors, "input.scale", saved.scaling.scale);
   }
+  load_rule(tensors, saved);
   saved.scaling.rows = saved.options.train.normalise_rows;
   // Nothing is allocated at the description's word: the file has a tensor for every weight.
   const Model planned = Model::planned(saved.options.model, saved.shape);

@@ -20,6 +20,7 @@
 #include "nn/history.h"
 #include "nn/model.h"
 #include "nn/optimiser.h"
+#include "train/output_rule.h"
 #include "train/run_options.h"
 #include "train/standardise.h"
 
@@ -82,25 +83,28 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingState, epoch, batch, step, loss_sum, 
 // What a model was trained on.
 struct TrainedOn {
   std::string store, name, content_hash, partition_hash;
+  std::string class_weights_hash = {};  // empty: all classes count the same
   std::vector<std::string> class_names;
   bool identity = false;                        // no features: the model has a vector for each of its nodes
   std::vector<std::string> feature_names = {};  // of its input columns; empty: they have none
   std::vector<ColumnEncoding> encoding = {};    // what made them of a table
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TrainedOn, store, name, content_hash, partition_hash, class_names,
-                                                identity, feature_names, encoding)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TrainedOn, store, name, content_hash, partition_hash,
+                                                class_weights_hash, class_names, identity, feature_names, encoding)
 
 // What does not change while a model is trained.
 struct ModelOrigin {
   RunOptions options;
   ColumnScaling scaling;
   TrainedOn trained_on;
+  TargetScaling target = {};  // regression
 };
 
 // A model as read from a file.
 struct SavedModel : ModelOrigin {
   ModelShape shape;
   TrainingState state;
+  OutputRule rule;  // once the run was tested
   std::optional<Model> model;
   std::string optimiser_file;  // beside it; empty in best.safetensors
   bool has_checksums = true;   // false: of another program, or of an earlier version
@@ -112,7 +116,7 @@ struct WeightsOf {
   std::span<const float> values;
 };
 void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf& weights, const TrainingState& state,
-                const std::string& optimiser_file = {});
+                const std::string& optimiser_file = {}, const OutputRule& rule = {});
 SavedModel load_model(const fs::path& file);
 
 // With the history of embeddings if the method keeps one; null: none.

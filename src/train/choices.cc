@@ -26,7 +26,9 @@ void count_edges(const Dataset& data, GraphCounts& counts) {
         continue;
       }
       ++counts.training_edges;
-      if (data.labels.multi_label() || data.labels.class_of(v) < 0 || data.labels.class_of(u) < 0) continue;
+      if (data.labels.multi_label() || data.labels.regression() || data.labels.class_of(v) < 0 ||
+          data.labels.class_of(u) < 0)
+        continue;
       ++compared;
       alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
     }

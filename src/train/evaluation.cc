@@ -9,7 +9,9 @@
 #include "common/memory_budget.h"
 #include "common/progress.h"
 #include "common/timer.h"
+#include "train/calibration.h"
 #include "train/embedding_picture.h"
+#include "train/ranking.h"
 
 namespace cgcn {
 namespace {
@@ -50,7 +52,24 @@ void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Eval
     if (const Role role = data.role(v); role != Role::kNone) nodes[static_cast<size_t>(role)].push_back(v);
   }
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
-    evaluation.of(role).add(rows.data, rows.stride, first, nodes[static_cast<size_t>(role)], data.labels);
+    evaluation.of(role).add(rows.data, rows.stride, first, nodes[static_cast<size_t>(role)], data.labels,
+                            evaluation.rule);
+}
+
+// What is chosen on validation nodes, and the ranks, from the logits of all nodes.
+void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work, uint64_t memory,
+                 Evaluation& evaluation) {
+  if (work.smoothing != Smoothing::kNone) {
+    evaluation.smoothing = smooth_outputs(logits, data, work.rule, work.smoothing, memory);
+    evaluation.rule.temperature.reset();  // that of the model's own output
+  }
+  if (work.fits_temperature && !data.labels.regression()) evaluation.rule.temperature = fit_temperature(logits, data);
+  if (work.chooses_thresholds && data.labels.multi_label())
+    evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
+  if (!work.ranks || !has_ranking(data.labels)) return;
+  for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
+    if (const std::optional<RankScores> ranking = rank_part(logits, data, role, memory))
+      evaluation.of(role).set_ranking(*ranking);
 }
 
 }  // namespace
@@ -59,8 +78,7 @@ uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
   constexpr uint64_t kInFlight = uint64_t{8} << 20;  // rows of N(A) and mapped pages that tasks work on
   const size_t hidden = model.num_layers() > 1 ? model.layer_width(model.num_layers() - 1) : 0;
   return kInFlight + sampled_bytes(data, hidden) + data.graph.offsets().size_bytes() +
-         2 * data.features.sparse_offsets().size_bytes() + data.labels.classes().size_bytes() +
-         data.labels.bits().size_bytes() + data.split.size() +
+         2 * data.features.sparse_offsets().size_bytes() + data.labels.stored_bytes() + data.split.size() +
          std::min<uint64_t>(kRowsScored, data.num_nodes()) *
              (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
 }
@@ -69,21 +87,39 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data) {
   return memory_beside_inference(model, data) + Inference::least_memory(model, data.num_nodes());
 }
 
+bool OutputWork::needs_all(const Labels& labels) const {
+  return smoothing != Smoothing::kNone || (fits_temperature && !labels.regression()) ||
+         (labels.multi_label() && chooses_thresholds) || (ranks && has_ranking(labels));
+}
+
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
-                            bool show_progress, RowSample* hidden) {
+                            bool show_progress, const OutputWork& work, RowSample* hidden) {
   const Timer timer;
-  const uint64_t around = memory_beside_inference(model, data), least = least_evaluation_memory(model, data);
+  const uint64_t smoothed =
+      work.smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes);
+  const uint64_t around = memory_beside_inference(model, data), least = least_evaluation_memory(model, data) + smoothed;
   const GraphShare alone(data.graph);
   const GraphShare& share = input.share != nullptr ? *input.share : alone;
   share.together([&] {
     if (memory < least)
       refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));
   });
-  const Inference inference(model, input, memory - around, show_progress);
-  const SlabMatrix logits = inference.run(model.num_layers(), hidden);
+  const Inference inference(model, input, memory - around - smoothed, show_progress);
+  SlabMatrix logits = inference.run(model.num_layers(), hidden);
   Evaluation evaluation = nothing_scored(model);
-  share.collect(logits, kRowsScored,
-                [&](kernels::ConstMatrix rows, NodeId first) { add_rows(rows, first, data, evaluation); });
+  evaluation.rule = work.rule;
+  const auto add = [&](kernels::ConstMatrix rows, NodeId first) { add_rows(rows, first, data, evaluation); };
+  if (work.needs_all(data.labels)) {
+    const uint64_t kept = logits.spilled() ? 0 : uint64_t{logits.rows()} * logits.columns() * sizeof(float);
+    const uint64_t left = memory - around > kept ? memory - around - kept : 0;
+    if (!share.is_alone()) logits = share.collect_all(logits, left / 2);
+    share.on_first([&] {
+      work_on_all(logits, data, work, share.is_alone() ? left : left / 2, evaluation);
+      GraphShare(data.graph).collect(logits, kRowsScored, add);
+    });
+  } else {
+    share.collect(logits, kRowsScored, add);
+  }
   if (!share.is_alone())
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
       Tally& tally = evaluation.of(role);
@@ -120,12 +156,13 @@ uint64_t BlockEvaluator::mapped_bytes() const {
   return layout_.data.graph.stored_bytes() + features_.x.stored_bytes() + features_.aggregated.stored_bytes();
 }
 
-Evaluation BlockEvaluator::evaluate(Model& model) const {
+Evaluation BlockEvaluator::evaluate(Model& model, const OutputRule& rule) const {
   const Timer timer;
   const uint32_t classes = model.shape().num_classes;
   model.reserve(batches_.limits());
   Buffer<float> logits(size_t{batches_.limits().max_nodes} * classes);
   Evaluation evaluation = nothing_scored(model);
+  evaluation.rule = rule;
   BatchQueue queue(batches_, 0, 1, 0, kBlocksAhead);
   for (uint32_t i = 0; i < batches_.batches_per_epoch(); ++i) {
     throw_if_interrupted();

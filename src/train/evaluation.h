@@ -6,12 +6,15 @@
 #include "train/inference.h"
 #include "train/metrics.h"
 #include "train/run_options.h"
+#include "train/smoothing.h"
 #include "train/standardise.h"
 
 namespace cgcn {
 
 struct Evaluation {
   Tally train, validation, test;
+  OutputRule rule = {};  // that classes and probabilities were made by
+  std::optional<SmoothingChoice> smoothing = {};
   double seconds = 0;
   bool spilled = false;  // the embeddings did not fit in the memory given
 
@@ -21,10 +24,23 @@ struct Evaluation {
   }
 };
 
+// What is done with the logits of all nodes besides counting.
+struct OutputWork {
+  bool ranks = false;               // ROC-AUC and average precision, if the labels have them
+  OutputRule rule = {};             // as it is kept with the model …
+  bool fits_temperature = false;    // … or chosen on the validation nodes
+  bool chooses_thresholds = false;  // the same; multi-label only
+
+  Smoothing smoothing = Smoothing::kNone;
+
+  // Whether the rows of all ranks are needed in one place.
+  bool needs_all(const Labels& labels) const;
+};
+
 // Exact: see inference.h. memory: what it may take besides what the process has now. hidden: takes its nodes' rows of
 // the last hidden layer.
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
-                            bool show_progress, RowSample* hidden = nullptr);
+                            bool show_progress, const OutputWork& work = {}, RowSample* hidden = nullptr);
 
 // Rows that are scored at a time: a sum over more nodes is made of these.
 inline constexpr size_t kRowsScored = size_t{1} << 16;
@@ -41,7 +57,7 @@ class BlockEvaluator {
   // budget: of memory, for the whole process.
   BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling, uint32_t blocks,
                  uint64_t budget);
-  Evaluation evaluate(Model& model) const;
+  Evaluation evaluate(Model& model, const OutputRule& rule = {}) const;
   // For a plan of memory: batches and logits, with the model's workspace for them; and all that may be mapped.
   uint64_t buffer_bytes(Model& model) const;
   BatchLimits limits() const { return batches_.limits(); }

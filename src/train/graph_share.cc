@@ -161,6 +161,21 @@ void GraphShare::collect(const SlabMatrix& matrix, size_t rows_at_once,
   }
 }
 
+SlabMatrix GraphShare::collect_all(const SlabMatrix& matrix, uint64_t memory) const {
+  constexpr size_t kRowsAtOnce = 4096;
+  const size_t nodes = ranges_.back().end, columns = matrix.columns();
+  const bool fits = uint64_t{nodes} * columns * sizeof(float) < memory;
+  SlabMatrix all = is_alone() || group_->is_first() ? SlabMatrix(nodes, columns, fits ? 0 : columns) : SlabMatrix();
+  collect(matrix, kRowsAtOnce, [&](ConstMatrix part, NodeId first) {
+    const RowRange range{first, first + part.rows};
+    Buffer<float> scratch(all.spilled() ? part.rows * columns : 0);
+    const kernels::Matrix place = all.place_rows(range, scratch.data());
+    std::copy_n(part.data, part.rows * columns, place.data);
+    all.write_rows(range, scratch.data());
+  });
+  return all;
+}
+
 uint64_t GraphShare::bytes() const {
   uint64_t total = places_.size() * sizeof(uint32_t) + fetched_.size() * sizeof(NodeId);
   for (const auto& rows : wanted_) total += rows.size() * sizeof(uint32_t);

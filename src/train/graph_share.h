@@ -40,6 +40,16 @@ class GraphShare {
   // On rank 0: use(rows, first node) for the rows of all nodes, rising, so many at a time. The other ranks send theirs.
   void collect(const SlabMatrix& matrix, size_t rows_at_once,
                const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
+  // The same as one matrix, in a file if it takes more than `memory`; of no rows on the other ranks.
+  SlabMatrix collect_all(const SlabMatrix& matrix, uint64_t memory) const;
+  // Runs work() on the first rank alone. Where it fails, all throw.
+  template <class Work>
+  void on_first(Work&& work) const {
+    if (is_alone())
+      work();
+    else
+      group_->on_first(work);
+  }
   // Runs work() on all ranks. Where it fails on one, all throw.
   template <class Work>
   void together(Work&& work) const {

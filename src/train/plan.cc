@@ -7,6 +7,8 @@
 #include "nn/history.h"
 #include "partition/metis.h"
 #include "train/evaluation.h"
+#include "train/ranking.h"
+#include "train/selection.h"
 #include "train/slot_gradients.h"
 
 namespace cgcn {
@@ -42,6 +44,22 @@ void require_possible(const RunOptions& options, const Dataset& data) {
     throw Error(
         "with sparse features, a first layer that aggregates over the batch cannot apply dropout after aggregation",
         "--first-layer batch", "--dropout-place before, or --dropout 0");
+  const SelectBy by = options.train.select_by;
+  if (by != SelectBy::kAuto && by != SelectBy::kLoss && is_of_regression(by) != data.labels.regression())
+    throw Error(data.labels.regression() ? "is a score of classes, and the labels are numbers"
+                                         : "is a score of numbers, and the labels are classes",
+                "--select-by", data.labels.regression() ? "r2, mae, rmse or loss" : "micro-f1, macro-f1 or loss");
+  if (data.labels.regression() && options.train.class_weights != "none")
+    throw Error("the labels are numbers", "--class-weights", "leave it out");
+  if (selects_by_rank(options.train.select_by)) {
+    if (!has_ranking(data.labels))
+      throw Error(fmt::format("needs two classes, or a multi-label graph; this one has {} classes, one per node",
+                              data.labels.num_classes()),
+                  "--select-by", "micro-f1, macro-f1 or loss");
+    if (options.train.evaluation.kind == EvaluationKind::kBlocks)
+      throw Error("ranks the nodes of the whole graph, and blocks are scored one by one", "--select-by",
+                  "leave --evaluation blocks out, or select by another score");
+  }
   if (options.model.initial_residual > 0 && !options.model.input_projection)
     throw Error("H_0 is the input projection's output, and there is none", "--initial-residual",
                 "add --input-projection");
@@ -80,7 +98,8 @@ ModelShape shape_of(const Dataset& data) {
   return {.input_columns = data.features.columns(),
           .sparse_input = !data.features.is_dense(),
           .num_classes = data.labels.num_classes(),
-          .multi_label = data.labels.multi_label()};
+          .multi_label = data.labels.multi_label(),
+          .regression = data.labels.regression()};
 }
 
 uint64_t resident_model_bytes(const RunOptions& options, const Model& model) {

@@ -182,6 +182,10 @@ void Predictor::require_same_on_all_ranks() const {
 void Predictor::require_comparable() const {
   const ModelShape& shape = saved_.shape;
   if (!data_.labels.present()) throw Error("has no labels to compare with", data_.path.string());
+  if (data_.labels.regression() != shape.regression)
+    throw Error(shape.regression ? "has classes, but the model predicts numbers"
+                                 : "has labels that are numbers, but the model predicts classes",
+                data_.path.string());
   if (data_.labels.num_classes() != shape.num_classes || data_.labels.multi_label() != shape.multi_label)
     throw Error(fmt::format("has {} classes{}, but the model was trained on {}{}", data_.labels.num_classes(),
                             data_.labels.multi_label() ? " (multi-label)" : "", shape.num_classes,
@@ -193,23 +197,37 @@ void Predictor::require_comparable() const {
                 data_.path.string(), "import it with --like " + saved_.trained_on.store);
 }
 
-Evaluation Predictor::evaluate(const EvaluationOptions& options) {
-  group_.together([&] { require_comparable(); });
-  Evaluation evaluation = score(options);
+// That there are labels to smooth by, of the model's own classes.
+void Predictor::require_smoothing() const {
+  require_comparable();
+  require_smoothable(data_);
+}
+
+Evaluation Predictor::evaluate(const EvaluationOptions& options, Smoothing smoothing) {
+  group_.together([&] {
+    require_comparable();
+    if (smoothing == Smoothing::kNone) return;
+    require_smoothing();
+    if (options.kind == EvaluationKind::kBlocks)
+      throw Error("spreads labels on the whole graph, which blocks are not", "--smooth",
+                  "leave it or --evaluation blocks out");
+  });
+  Evaluation evaluation = score(options, smoothing);
   if (evaluation.test.scores().nodes + evaluation.validation.scores().nodes + evaluation.train.scores().nodes == 0)
     throw dist::GroupError("no node has both a label and a place in the split: nothing to score", data_.path.string(),
                            "import the graph with --split 0/0/100, or with its own split");
   return evaluation;
 }
 
-Evaluation Predictor::score(const EvaluationOptions& options) {
+Evaluation Predictor::score(const EvaluationOptions& options, Smoothing smoothing) {
   if (options.kind == EvaluationKind::kBlocks) {
     std::optional<BlockEvaluator> blocks;
     group_.in_turn([&] { blocks.emplace(store_, saved_.options, saved_.scaling, options.blocks, memory_); });
-    return blocks->evaluate(*saved_.model);
+    return blocks->evaluate(*saved_.model, saved_.rule);
   }
   const InferenceInput input = inference_input();
-  return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true);
+  return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true,
+                          {.ranks = true, .rule = saved_.rule, .smoothing = smoothing});
 }
 
 InferenceInput Predictor::inference_input() {
@@ -228,23 +246,22 @@ SlabMatrix Predictor::embeddings(uint32_t layer) {
   const InferenceInput input = inference_input();
   const uint64_t memory = memory_for_inference(), beside = memory_beside_inference(*saved_.model, data_);
   SlabMatrix rows = Inference(*saved_.model, input, memory > beside ? memory - beside : 0, true).run(layer);
-  return share_->is_alone() ? std::move(rows) : collect(rows);
+  return share_->is_alone() ? std::move(rows) : share_->collect_all(rows, memory_left(memory_) / 2);
 }
 
-// The ranks' rows on the first one, in a file where they are many.
-SlabMatrix Predictor::collect(const SlabMatrix& rows) const {
-  constexpr size_t kRowsAtOnce = 4096;
-  const size_t columns = rows.columns();
-  const bool fits = uint64_t{data_.num_nodes()} * columns * sizeof(float) < memory_left(memory_) / 2;
-  SlabMatrix all = group_.is_first() ? SlabMatrix(data_.num_nodes(), columns, fits ? 0 : columns) : SlabMatrix();
-  share_->collect(rows, kRowsAtOnce, [&](kernels::ConstMatrix part, NodeId first) {
-    const kernels::RowRange range{first, first + part.rows};
-    Buffer<float> scratch(all.spilled() ? part.rows * columns : 0);
-    const kernels::Matrix place = all.place_rows(range, scratch.data());
-    std::copy_n(part.data, part.rows * columns, place.data);
-    all.write_rows(range, scratch.data());
+SlabMatrix Predictor::smoothed_logits(Smoothing smoothing) {
+  group_.together([&] { require_smoothing(); });
+  const InferenceInput input = inference_input();
+  const uint64_t beside =
+      memory_beside_inference(*saved_.model, data_) + least_smoothing_memory(data_, saved_.shape.num_classes);
+  const uint64_t memory = memory_for_inference();
+  SlabMatrix rows = Inference(*saved_.model, input, memory > beside ? memory - beside : 0, true).run(num_layers());
+  if (!share_->is_alone()) rows = share_->collect_all(rows, memory_left(memory_) / 2);
+  group_.on_first([&] {
+    const SmoothingChoice choice = smooth_outputs(rows, data_, saved_.rule, smoothing, memory_for_inference());
+    log::note("{}", choice.text());
   });
-  return all;
+  return rows;
 }
 
 std::optional<SlabMatrix> Predictor::embeddings_of(std::span<const NodeId> nodes, uint32_t layer) {
@@ -265,7 +282,16 @@ std::optional<SlabMatrix> Predictor::neighbourhood_of(std::span<const NodeId> no
   return inference.run();
 }
 
-void to_probabilities(std::span<float> logits, bool multi_label) {
+double Predictor::temperature() const {
+  if (!saved_.rule.temperature)
+    throw Error("the model has no temperature: it was trained without validation nodes, or its test was not finished",
+                "--calibrated", "leave it out, or train with validation nodes");
+  return *saved_.rule.temperature;
+}
+
+void to_probabilities(std::span<float> logits, bool multi_label, double temperature) {
+  if (temperature != 1)
+    for (float& z : logits) z = static_cast<float>(z / temperature);
   if (multi_label) {
     for (float& z : logits) z = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(z))));
     return;

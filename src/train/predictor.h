@@ -22,6 +22,8 @@ class Predictor {
 
   const Dataset& data() const { return data_; }
   const SavedModel& saved() const { return saved_; }
+  // For calibrated probabilities. Error if the model has none.
+  double temperature() const;
   uint32_t num_layers() const { return saved_.model->num_layers(); }
   // What the model calls its classes; numbers if it has no names.
   std::string class_name(uint32_t label) const;
@@ -30,10 +32,12 @@ class Predictor {
   void require_same_on_all_ranks() const;
 
   // Error where no node has both a label and a role.
-  Evaluation evaluate(const EvaluationOptions& options);
+  Evaluation evaluate(const EvaluationOptions& options, Smoothing smoothing = Smoothing::kNone);
   // H_layer of all nodes, in the order of the store; the last layer's are the logits. In a group the first rank has
   // them, the others get a matrix of no rows; so below.
   SlabMatrix embeddings(uint32_t layer);
+  // The logits of all nodes after smoothing; the same on the first rank alone.
+  SlabMatrix smoothed_logits(Smoothing smoothing);
   // Row i is that of nodes[i], bit for bit as of all nodes. Nothing if it is cheaper to compute all of them.
   std::optional<SlabMatrix> embeddings_of(std::span<const NodeId> nodes, uint32_t layer);
 
@@ -43,10 +47,10 @@ class Predictor {
   void require_memory() const;
 
   void fit_model_to_data();  // Error where they do not fit
-  Evaluation score(const EvaluationOptions& options);
+  Evaluation score(const EvaluationOptions& options, Smoothing smoothing);
+  void require_smoothing() const;
   void require_comparable() const;
   InferenceInput inference_input();
-  SlabMatrix collect(const SlabMatrix& rows) const;
   std::optional<SlabMatrix> neighbourhood_of(std::span<const NodeId> nodes, uint32_t layer) const;
 
   dist::Group& group_;
@@ -58,7 +62,8 @@ class Predictor {
   std::optional<GraphShare> share_;
 };
 
-// In place, from logits: softmax, or the sigmoid of each if a node may have many classes.
-void to_probabilities(std::span<float> logits, bool multi_label);
+// In place, from logits: softmax, or the sigmoid of each if a node may have many classes. temperature: divides them
+// first.
+void to_probabilities(std::span<float> logits, bool multi_label, double temperature = 1);
 
 }  // namespace cgcn

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "nn/history.h"
+#include "train/class_weights.h"
 #include "train/slot_gradients.h"
 
 namespace cgcn {
@@ -90,8 +91,7 @@ class InputPlan {
   void need_tables(const Model& model) {
     const Dataset& data = input_.layout.data;
     memory_.need("program and tables", memory_figures().rss + kMemoryMargin + data.graph.offsets().size_bytes() +
-                                           data.labels.classes().size_bytes() + data.labels.bits().size_bytes() +
-                                           data.split.size());
+                                           data.labels.stored_bytes() + data.split.size());
     const uint64_t history = batches().has_remainders() ? EmbeddingHistory::planned_bytes(model, data.num_nodes()) : 0;
     memory_.need("model", model_bytes(plan_.options, model) + history);
     memory_.need("batches", kStorages * batches().storage_bytes());
@@ -150,12 +150,21 @@ void TrainingInput::release_pages() const {
   features.aggregated.release_rows(0, features.aggregated.rows());
 }
 
-TrainedOn describe_data(const TrainingPlan& plan, const ClusterLayout& layout) {
+namespace {
+
+std::string hash_weights(const std::vector<float>& weights) {
+  return weights.empty() ? std::string() : hex64(checksum(weights.data(), weights.size() * sizeof(float)));
+}
+
+}  // namespace
+
+TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input) {
   const Dataset& data = plan.data;
   return {.store = data.path.empty() ? std::string() : fs::absolute(plan.store.path()).string(),
           .name = data.name,
           .content_hash = data.content_hash,
-          .partition_hash = hash_partition(layout),
+          .partition_hash = hash_partition(input.layout),
+          .class_weights_hash = hash_weights(input.class_weights),
           .class_names = data.class_names,
           .identity = data.features.kind() == FeatureMatrix::Kind::kIdentity,
           .feature_names = data.feature_names,
@@ -188,6 +197,8 @@ void prepare_kept_parts(const TrainingPlan& plan) {
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
   prepare_rows(plan, stages, input);
+  input.class_weights = read_class_weights(plan.options.train.class_weights, plan.data);
+  if (plan.data.labels.regression()) input.target = measure_target(plan.data);
   input.batches = make_batches(plan.options, input.layout);
   const auto release_pages = [&] {
     plan.store.release_pages();

@@ -16,6 +16,8 @@ namespace cgcn {
 struct TrainingInput {
   ClusterLayout layout;
   ColumnScaling scaling;
+  TargetScaling target;                  // of labels that are numbers
+  std::vector<float> class_weights;      // empty: all classes count the same
   PreparedFeatures features;             // of the layout's rows
   std::unique_ptr<BatchSource> batches;  // reads from disk what does not fit in memory
   std::optional<BlockEvaluator> blocks;  // where epochs are evaluated so
@@ -35,6 +37,6 @@ TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages);
 // What of it is kept beside the store, so that others find it.
 void prepare_kept_parts(const TrainingPlan& plan);
 
-TrainedOn describe_data(const TrainingPlan& plan, const ClusterLayout& layout);
+TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input);
 
 }  // namespace cgcn

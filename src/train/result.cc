@@ -26,6 +26,7 @@ std::vector<uint32_t> listed_classes(const Tally& tally) {
 
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name) {
   nlohmann::json json = tally.scores();
+  if (tally.regression()) return json;
   const uint32_t classes = tally.num_classes();
   json["class_count"] = classes;
   json["classes"] = nlohmann::json::array();
@@ -63,34 +64,37 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
                      {"peak_memory_bytes", rank.peak_memory}});
   }
   const uint32_t epochs = std::max(1u, summary.epochs);
-  return {{"run", summary.run.string()},
-          {"train", part(evaluation.train)},
-          {"validation", part(evaluation.validation)},
-          {"test", part(evaluation.test)},
-          {"epochs", summary.epochs},
-          {"kept_epoch", summary.kept_epoch},
-          {"stopped_early", summary.stopped_early},
-          {"multi_label", data.labels.multi_label()},
-          {"parts", summary.clusters},
-          {"per_batch", summary.per_batch},
-          {"batches_per_step", summary.batches_per_step},
-          {"ranks", ranks},
-          {"weights", summary.weights},
-          {"seconds_per_epoch", summary.train_seconds / epochs},
-          {"train_seconds", summary.train_seconds},
-          {"total_seconds", summary.total_seconds},
-          {"evaluation_seconds", evaluation.seconds},
-          {"stages", stages},
-          {"embeddings_per_epoch", summary.work.embeddings / epochs},
-          {"utilisation", summary.work.utilisation()},
-          {"preparing_seconds_per_epoch", summary.work.preparing_seconds / epochs},
-          {"peak_memory_bytes", summary.peak_memory},
-          {"training_peak_bytes", summary.training_peak},
-          {"graph_bytes", summary.graph_bytes},
-          {"features_bytes", summary.features_bytes},
-          {"history_bytes", summary.history_bytes},
-          {"model_bytes", summary.model_bytes},
-          {"workspace_bytes", summary.workspace_bytes}};
+  nlohmann::json result = {{"run", summary.run.string()},
+                           {"train", part(evaluation.train)},
+                           {"validation", part(evaluation.validation)},
+                           {"test", part(evaluation.test)},
+                           {"epochs", summary.epochs},
+                           {"kept_epoch", summary.kept_epoch},
+                           {"stopped_early", summary.stopped_early},
+                           {"multi_label", data.labels.multi_label()},
+                           {"regression", data.labels.regression()},
+                           {"parts", summary.clusters},
+                           {"per_batch", summary.per_batch},
+                           {"batches_per_step", summary.batches_per_step},
+                           {"ranks", ranks},
+                           {"weights", summary.weights},
+                           {"seconds_per_epoch", summary.train_seconds / epochs},
+                           {"train_seconds", summary.train_seconds},
+                           {"total_seconds", summary.total_seconds},
+                           {"evaluation_seconds", evaluation.seconds},
+                           {"stages", stages},
+                           {"embeddings_per_epoch", summary.work.embeddings / epochs},
+                           {"utilisation", summary.work.utilisation()},
+                           {"preparing_seconds_per_epoch", summary.work.preparing_seconds / epochs},
+                           {"peak_memory_bytes", summary.peak_memory},
+                           {"training_peak_bytes", summary.training_peak},
+                           {"graph_bytes", summary.graph_bytes},
+                           {"features_bytes", summary.features_bytes},
+                           {"history_bytes", summary.history_bytes},
+                           {"model_bytes", summary.model_bytes},
+                           {"workspace_bytes", summary.workspace_bytes}};
+  if (evaluation.rule.temperature) result["temperature"] = *evaluation.rule.temperature;
+  return result;
 }
 
 }  // namespace cgcn

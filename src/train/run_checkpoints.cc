@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/mapping_faults.h"
+#include "train/selection.h"
 
 namespace cgcn {
 namespace {
@@ -63,6 +64,8 @@ void RunCheckpoints::resume(const fs::path& partition) {
   };
   const TrainedOn &before = saved.trained_on, &now = origin_.trained_on;
   if (before.content_hash != now.content_hash) refuse("the graph store", now.store);
+  if (before.class_weights_hash != now.class_weights_hash)
+    refuse("what --class-weights names", origin_.options.train.class_weights);
   if (before.partition_hash != now.partition_hash) refuse("the partition", partition.string());
   const uint32_t epochs = origin_.options.train.epochs;
   if (epochs < saved.state.epoch)
@@ -81,18 +84,25 @@ void RunCheckpoints::take_back_regular_best() {
   if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), file.string());
 }
 
+SelectBy RunCheckpoints::selected_by() const {
+  const SelectBy asked = origin_.options.train.select_by;
+  if (asked != SelectBy::kAuto) return asked;
+  return model_.shape().regression ? SelectBy::kR2 : SelectBy::kMicroF1;
+}
+
 void RunCheckpoints::keep_if_best(const Scores& validation, bool regular) {
   Standing& best = state_.standing;
-  const bool better = validation.micro_f1 > best.best_score ||
-                      (validation.micro_f1 == best.best_score && validation.loss < best.best_loss);
-  if (!better || !std::isfinite(validation.loss)) {
+  const double score = selection_score(validation, selected_by());
+  const bool better =
+      best.best_epoch == 0 || score > best.best_score || (score == best.best_score && validation.loss < best.best_loss);
+  if (!better || !std::isfinite(score) || !std::isfinite(validation.loss)) {
     ++best.since_best;
   } else {
     if (!regular && best.best_epoch > 0 && writes_) {
       save_best();
       keep_link(files_.best(), files_.regular_best());
     }
-    best = {validation.micro_f1, validation.loss, state_.epoch + 1, 0};
+    best = {score, validation.loss, state_.epoch + 1, 0};
     if (writes_) {
       best_values_ = Buffer<float>(model_.values().size());
       std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
@@ -122,7 +132,16 @@ uint32_t RunCheckpoints::load_kept() {
   if (origin_.options.train.keep == KeptModel::kLast || state_.standing.best_epoch == 0) return state_.epoch;
   const SavedModel saved = load_model(files_.best());
   std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
+  kept_state_ = saved.state;
   return state_.standing.best_epoch;
+}
+
+void RunCheckpoints::save_rule(const OutputRule& rule) {
+  const WeightsOf weights{model_, model_.values()};
+  if (kept_state_)
+    save_model(files_.best(), origin_, weights, *kept_state_, {}, rule);
+  else
+    save_model(files_.last(), origin_, weights, state_, files_.optimiser(state_.step).filename().string(), rule);
 }
 
 }  // namespace cgcn

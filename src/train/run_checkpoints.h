@@ -28,7 +28,7 @@ class RunCheckpoints {
   // A run of more epochs continues as if it had always been so long: without the validation of its old last epoch.
   void take_back_regular_best();
 
-  // Better: a higher micro F1; at the same F1 a lower loss. Not regular: only because the run ends here.
+  // Better: a higher score of --select-by; at the same one a lower loss. Not regular: only because the run ends here.
   void keep_if_best(const Scores& validation, bool regular);
   void save();
   void save_best();
@@ -36,8 +36,12 @@ class RunCheckpoints {
 
   // Brings back the weights that the run offers; the epoch that they are of.
   uint32_t load_kept();
+  // Saves them again with what was chosen for their output; after load_kept().
+  void save_rule(const OutputRule& rule);
 
  private:
+  SelectBy selected_by() const;
+
   const RunFiles& files_;
   ModelOrigin origin_;
   Model& model_;
@@ -47,6 +51,7 @@ class RunCheckpoints {
   bool writes_;
   Buffer<float> best_values_;  // not yet in its file; empty: that is up to date
   TrainingState best_state_;
+  std::optional<TrainingState> kept_state_;  // of best.safetensors, if the run offers that
   Timer since_save_;
 };
 

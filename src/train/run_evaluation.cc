@@ -2,16 +2,30 @@
 
 #include <algorithm>
 
+#include "train/ranking.h"
+#include "train/selection.h"
+
 namespace cgcn {
 
 Scores RunEvaluation::validate() {
   if (input_.blocks) {
     if (input_.training_memory + input_.blocks->mapped_bytes() > plan_.budget) release_pages();
-    return input_.blocks->evaluate(model_).validation.scores();
+    return input_.blocks->evaluate(model_, rule()).validation.scores();
   }
   if (group_.size() == 1)  // the ranks of a group share all nodes
     if (const std::optional<Scores> scores = score_neighbourhood()) return *scores;
-  return evaluate_exactly_in_budget(/*show_progress=*/false, nullptr).validation.scores();
+  return evaluate_exactly_in_budget(/*show_progress=*/false, {.ranks = ranks(), .rule = rule()}, nullptr)
+      .validation.scores();
+}
+
+bool RunEvaluation::ranks() const { return selects_by_rank(plan_.options.train.select_by); }
+
+Evaluation RunEvaluation::test(RowSample* hidden) {
+  const OutputWork work{.ranks = true,
+                        .rule = rule(),
+                        .fits_temperature = true,
+                        .chooses_thresholds = plan_.options.train.thresholds == Thresholds::kValidation};
+  return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);
 }
 
 // Nothing where the graph is large, or where the validation nodes need most of it: then all of it is computed.
@@ -36,11 +50,14 @@ std::optional<Scores> RunEvaluation::score_neighbourhood() {
   if (!near_) return std::nullopt;
   const ModelShape& shape = model_.shape();
   const SlabMatrix logits = near_->run();
-  std::vector<float> rows(size_t{plan_.data.num_nodes()} * shape.num_classes);
+  SlabMatrix rows(plan_.data.num_nodes(), shape.num_classes, 0);
   for (size_t i = 0; i < nodes_.size(); ++i)
-    std::copy_n(logits.matrix().row(i), shape.num_classes, &rows[size_t{nodes_[i]} * shape.num_classes]);
+    std::copy_n(logits.matrix().row(i), shape.num_classes, rows.matrix().row(nodes_[i]));
   Tally tally(shape.num_classes, shape.multi_label);
-  tally.add(rows.data(), shape.num_classes, 0, nodes_, plan_.data.labels);
+  tally.add(rows.matrix().data, shape.num_classes, 0, nodes_, plan_.data.labels, rule());
+  if (ranks())
+    if (const auto ranking = rank_part(rows, plan_.data, Role::kValidation, memory_left(plan_.budget)))
+      tally.set_ranking(*ranking);
   return tally.scores();
 }
 
@@ -63,7 +80,7 @@ void RunEvaluation::release_pages() const {
 
 // Where everything fits at once nothing is given back. Otherwise the evaluation has the room of what training keeps
 // mapped, and gives its own pages back when it is done.
-Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, RowSample* hidden) {
+Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const OutputWork& work, RowSample* hidden) {
   const Dataset& data = plan_.data;
   const PreparedFeatures& features = whole();
   if (!share_) share_.emplace(group_, data.graph);
@@ -75,7 +92,7 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, RowSamp
     release_pages();
     memory = std::min(input_.evaluation_memory, std::max(least, memory_left(plan_.budget)));
   }
-  Evaluation evaluation = evaluate_exactly(model_, input, data, memory, show_progress, hidden);
+  Evaluation evaluation = evaluate_exactly(model_, input, data, memory, show_progress, work, hidden);
   if (!roomy) release_pages();
   return evaluation;
 }

@@ -17,13 +17,16 @@ class RunEvaluation {
   // Of the validation nodes, as the options say.
   Scores validate();
   // Of all nodes, exactly, with the hidden rows of some nodes.
-  Evaluation test(RowSample* hidden) { return evaluate_exactly_in_budget(/*show_progress=*/true, hidden); }
+  // Chooses the temperature, and the thresholds if the options ask for it.
+  Evaluation test(RowSample* hidden);
 
  private:
   std::optional<Scores> score_neighbourhood();
   void plan_neighbourhood();
   const PreparedFeatures& whole();
-  Evaluation evaluate_exactly_in_budget(bool show_progress, RowSample* hidden);
+  bool ranks() const;  // in a validation
+  OutputRule rule() const { return {.target = input_.target}; }
+  Evaluation evaluate_exactly_in_budget(bool show_progress, const OutputWork& work, RowSample* hidden);
   void release_pages() const;
 
   const TrainingPlan& plan_;

@@ -44,7 +44,9 @@ void check_depth(const std::string& text, const fs::path& file) {
 DataTraits traits_of(const Dataset& data) {
   return {.sparse = !data.features.is_dense(),
           .identity = data.features.kind() == FeatureMatrix::Kind::kIdentity,
-          .has_validation = data.split_sizes()[1] > 0};
+          .has_validation = data.split_sizes()[1] > 0,
+          .multi_label = data.labels.multi_label(),
+          .regression = data.labels.regression()};
 }
 
 void RunOptions::list_options(OptionList& list) {
@@ -117,8 +119,12 @@ void RunOptions::relate(OptionList& list) {
   need(
       {"normalise-rows"}, [this] { return !data.identity; }, "the graph has no features");
   need(
-      {"patience", "keep", "eval-every", "evaluation", "evaluation-blocks"}, [this] { return data.has_validation; },
-      "there are no validation nodes");
+      {"patience", "keep", "select-by", "thresholds", "eval-every", "evaluation", "evaluation-blocks"},
+      [this] { return data.has_validation; }, "there are no validation nodes");
+  need(
+      {"loss"}, [this] { return data.regression; }, "the labels are classes");
+  need(
+      {"thresholds"}, [this] { return data.multi_label; }, "every node has one class");
 }
 
 std::vector<std::string> read_toml(const fs::path& file, OptionList& options) {

@@ -19,6 +19,7 @@ namespace cgcn {
 struct DataTraits {
   bool sparse = true, identity = false;  // its features; the identity is sparse, too
   bool has_validation = true;
+  bool multi_label = true, regression = true;
 };
 DataTraits traits_of(const Dataset& data);
 

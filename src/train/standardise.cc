@@ -93,4 +93,19 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
   return {std::move(x), FeatureMatrix::dense(std::move(aggregated), static_cast<uint32_t>(columns))};
 }
 
+TargetScaling measure_target(const Dataset& data) {
+  double sum = 0, squares = 0, count = 0;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.is_trained_on(v)) {
+      sum += data.labels.value_of(v);
+      ++count;
+    }
+  TargetScaling target;
+  target.mean = sum / count;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.is_trained_on(v)) squares += std::pow(data.labels.value_of(v) - target.mean, 2);
+  if (squares > 0) target.scale = std::sqrt(squares / count);
+  return target;
+}
+
 }  // namespace cgcn

@@ -50,4 +50,7 @@ PreparedFeatures prepare_features(const Files& files, const Dataset& data,
   return {scale_features(data, scaling), aggregated_features(files, *normalisation, memory, scaling.rows)};
 }
 
+// Mean and deviation of the training nodes' numbers; a deviation of 0 counts as 1.
+TargetScaling measure_target(const Dataset& data);
+
 }  // namespace cgcn

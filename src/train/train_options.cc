@@ -58,6 +58,30 @@ void TrainOptions::list_options(OptionList& list) {
   list.add_choice("keep", &keep, {{"best", KeptModel::kBest}, {"last", KeptModel::kLast}},
                   "model to test: best on validation, or last epoch")
       .resumable();
+  list.add_choice("select-by", &select_by,
+                  {{"auto", SelectBy::kAuto},
+                   {"micro-f1", SelectBy::kMicroF1},
+                   {"macro-f1", SelectBy::kMacroF1},
+                   {"accuracy", SelectBy::kAccuracy},
+                   {"loss", SelectBy::kLoss},
+                   {"roc-auc", SelectBy::kRocAuc},
+                   {"average-precision", SelectBy::kAveragePrecision},
+                   {"r2", SelectBy::kR2},
+                   {"mae", SelectBy::kMae},
+                   {"rmse", SelectBy::kRmse}},
+                  "validation score that chooses the model and ends training by --patience; auto: micro F1, or R² for "
+                  "regression")
+      .needs([this] { return keep == KeptModel::kBest || patience > 0; }, "--keep last without --patience");
+  list.add_choice("loss", &loss, {{"mse", RegressionLoss::kSquared}, {"mae", RegressionLoss::kAbsolute}},
+                  "regression: mean squared or mean absolute error");
+  list.add("class-weights", &class_weights,
+           "weight of each class in the loss: none, balanced (by its share of the training nodes), or a CSV file of "
+           "class,weight")
+      .value("none|balanced|FILE");
+  list.add_choice("thresholds", &thresholds, {{"fixed", Thresholds::kFixed}, {"validation", Thresholds::kValidation}},
+                  "multi-label: predict a class above the probability 0.5, or above the one with the best F1 of that "
+                  "class on the validation nodes")
+      .resumable();
   list.add("seed", &seed, "random seed of weights, dropout and batches").range(0, 9e18).common();
   list.add("standardise", &standardise, "scale each feature column to mean 0 and deviation 1 over the training nodes");
   list.add("normalise-rows", &normalise_rows, "divide each feature row by its sum");
@@ -80,6 +104,17 @@ void EvaluationOptions::list_options(OptionList& list) {
       .range(1, 1e6)
       .resumable()
       .needs([this] { return kind == EvaluationKind::kBlocks; }, "--evaluation exact");
+}
+
+void SmoothingOptions::list_options(OptionList& list) {
+  list.add_choice("smooth", &kind,
+                  {{"none", Smoothing::kNone},
+                   {"correct", Smoothing::kCorrect},
+                   {"smooth", Smoothing::kSmooth},
+                   {"both", Smoothing::kBoth},
+                   {"labels", Smoothing::kLabels}},
+                  "spread the training nodes' errors (correct) and labels (smooth) along edges, Correct and Smooth; or "
+                  "the labels alone; strength chosen on validation");
 }
 
 uint32_t TrainOptions::clusters_per_batch(uint32_t num_clusters) const {

@@ -6,17 +6,31 @@
 
 #include "batch/cluster_batches.h"
 #include "common/options.h"
+#include "nn/loss.h"
 
 namespace cgcn {
 
 enum class LearningRateSchedule { kConstant, kCosine, kStep };
 enum class KeptModel { kBest, kLast };
+// The validation score that chooses the model (selection.h).
+enum class SelectBy { kAuto, kMicroF1, kMacroF1, kAccuracy, kLoss, kRocAuc, kAveragePrecision, kR2, kMae, kRmse };
+// Multi-label: a class is predicted above the probability 0.5, or above what is best on validation.
+enum class Thresholds { kFixed, kValidation };
 
 enum class EvaluationKind { kExact, kBlocks };
 
 struct EvaluationOptions {
   EvaluationKind kind = EvaluationKind::kExact;
   uint32_t blocks = 20;  // kBlocks: into how many the graph is cut
+
+  void list_options(OptionList& list);
+};
+
+// What is made of a model's output with the labels of the training nodes (smoothing.h).
+enum class Smoothing { kNone, kCorrect, kSmooth, kBoth, kLabels };
+
+struct SmoothingOptions {
+  Smoothing kind = Smoothing::kNone;
 
   void list_options(OptionList& list);
 };
@@ -34,6 +48,10 @@ struct TrainOptions {
   double clip = 0;            // largest norm of the gradient; 0: any
   uint32_t patience = 0;      // evaluations without a better validation score before training stops; 0: never
   KeptModel keep = KeptModel::kBest;
+  SelectBy select_by = SelectBy::kAuto;
+  std::string class_weights = "none";  // or "balanced", or a file (class_weights.h)
+  Thresholds thresholds = Thresholds::kFixed;
+  RegressionLoss loss = RegressionLoss::kSquared;  // of labels that are numbers
   uint64_t seed = 1;
 
   bool standardise = false;

@@ -10,6 +10,7 @@
 #include "partition/block_picture.h"
 #include "train/embedding_picture.h"
 #include "train/result.h"
+#include "train/selection.h"
 
 namespace cgcn {
 namespace {
@@ -42,9 +43,9 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
 }
 
 // The end of the progress line.
-std::string describe(const EpochRecord& record, const TrainingState& state) {
+std::string describe(const EpochRecord& record, const TrainingState& state, SelectBy by) {
   std::string text = fmt::format("loss {:.4f}", record.loss);
-  if (state.standing.best_epoch > 0) text += fmt::format("  best F1 {:.2f} %", 100 * state.standing.best_score);
+  if (state.standing.best_epoch > 0) text += "  best " + show_selection(state.standing.best_score, by);
   return text;
 }
 
@@ -78,10 +79,12 @@ Training::Training(const Store& store, const RunOptions& options, RunDirectory r
       history_(input_.batches->has_remainders()
                    ? std::optional<EmbeddingHistory>(std::in_place, model_, input_.layout.data.num_nodes())
                    : std::nullopt),
-      checkpoints_(run_.files(), {options, input_.scaling, describe_data(plan_, input_.layout)}, model_, *optimiser_,
-                   history_ ? &*history_ : nullptr, state_, group.is_first()),
+      checkpoints_(run_.files(), {options, input_.scaling, describe_data(plan_, input_), input_.target}, model_,
+                   *optimiser_, history_ ? &*history_ : nullptr, state_, group.is_first()),
       evaluation_(plan_, input_, model_, group) {
   require_possible_in_group();
+  if (plan_.data.labels.regression()) model_.set_regression(plan_.options.train.loss, input_.target);
+  if (!input_.class_weights.empty()) model_.weigh_classes(input_.class_weights);
   model_.reserve(input_.batches->limits());
   if (input_.blocks) model_.reserve(input_.blocks->limits());
   begin();
@@ -91,6 +94,8 @@ void Training::require_possible_in_group() const {
   if (group_.size() == 1) return;
   group_.require_same("the partition " + input_.layout.path.string(), checkpoints_.origin().trained_on.partition_hash,
                       "delete it on the hosts where it differs: it is made again");
+  group_.require_same("what --class-weights names", checkpoints_.origin().trained_on.class_weights_hash,
+                      "copy the file to the hosts where it differs");
   if (history_)
     throw dist::GroupError("vrgcn keeps a history of embeddings that every batch changes: it runs in one process",
                            "--method vrgcn", "leave mpirun out, or use another --method");
@@ -199,7 +204,7 @@ void Training::loop(const std::function<bool(const EpochRecord&)>& on_epoch) {
     }
     check_memory();
     const EpochRecord record = end_epoch();
-    progress.set_note(describe(record, state_));
+    progress.set_note(describe(record, state_, selection_of(train.select_by, plan_.data.labels)));
     if (on_epoch && !on_epoch(record)) break;
   }
   const dist::Traffic& traffic = loop.traffic();
@@ -287,7 +292,7 @@ Evaluation Training::test_and_draw_embeddings() {
   figures_.end_steps(state_);
   RowSample hidden = sample_tested_nodes(plan_.data, model_.layer_width(model_.num_layers() - 1));
   Evaluation evaluation = evaluation_.test(&hidden);
-  if (hidden.columns > 0)
+  if (hidden.columns > 0 && !plan_.data.labels.regression())  // nodes are coloured by class
     group_.on_first([&] {
       write_file_atomically(run_.files().embeddings(), to_text(describe_embeddings(hidden, plan_.data)) + "\n");
     });
@@ -301,6 +306,7 @@ TrainingSummary Training::summarise() {
   TrainingSummary summary;
   summary.run = run_.path();
   summary.epochs = state_.epoch;
+  summary.selected_by = selection_of(train.select_by, plan_.data.labels);
   group_.on_first([&] { summary.kept_epoch = checkpoints_.load_kept(); });
   summary.kept_epoch = group_.broadcast_value(summary.kept_epoch);
   group_.broadcast(std::as_writable_bytes(model_.values()));
@@ -310,6 +316,10 @@ TrainingSummary Training::summarise() {
   summary.weights = model_.num_weights();
   summary.train_seconds = state_.train_seconds;
   figures_.stages().time(Stage::kTest, [&] { summary.evaluation = test_and_draw_embeddings(); });
+  group_.on_first([&] {
+    const OutputRule& rule = summary.evaluation->rule;
+    if (rule.temperature || !rule.thresholds.empty()) checkpoints_.save_rule(rule);
+  });
   summary.total_seconds = figures_.total_seconds();
   summary.work = state_.work;
   summary.graph_bytes = layout.data.graph.stored_bytes();

@@ -45,6 +45,7 @@ struct TrainingSummary {
   fs::path run;
   uint32_t epochs = 0;      // that were trained
   uint32_t kept_epoch = 0;  // whose model was tested
+  SelectBy selected_by = SelectBy::kMicroF1;
   bool stopped_early = false;
   uint32_t clusters = 0, per_batch = 0;
   uint64_t weights = 0;

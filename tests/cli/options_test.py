@@ -35,6 +35,7 @@ VALUES = {
     'classes': '3', 'graphs': '3', 'split': '40/30/30', 'format': 'ogb', 'labels': '{work}/other-labels.csv',
     'split-file': '{work}/roles.npy', 'name': 'another', 'folder': '{out}/arrived', 'base-url': 'http://127.0.0.1:1/',
     'data': '{work}/nothing',
+    'class-weights': 'balanced', 'seeds': '2',
     'id-column': 'none', 'label-column': 'kind', 'drop-columns': 'age', ('import', 'like'): '{work}/tables-store',
 }
 
@@ -52,6 +53,7 @@ ELSEWHERE = {
 MAY_COINCIDE = {'imbalance', 'objective', 'node-weights', 'partitioner', 'partition-seed', 'draw', 'per-batch', 'patience', 'keep',
                 'importance', 'control-variate', 'transductive', 'dense-adam', 'evaluation', 'evaluation-blocks', 'clip',
                 'header', 'features-header', 'labels-header', 'first-layer',
+                'select-by', 'thresholds', 'smooth',
                 # policies: they matter when a table needs them
                 'missing', 'categorical', 'id-column', 'like'}
 
@@ -70,6 +72,8 @@ SETTINGS = {  # of train: store, options
     'random clusters': ('dense', ['--partitioner', 'random']),
     'sparse': ('sparse', []),
     'identity': ('identity', []),
+    'regression': ('numbers', []),
+    'multi-label': ('bits', ['--select-by', 'roc-auc']),
     'deep, projected': ('dense', ['--layers', '3', '--input-projection', '--residual']),
     'no validation nodes': ('unvalidated', []),
 }
@@ -190,6 +194,8 @@ class Trial:
 
 def train_digest(out, done):
     run = 'elsewhere' if os.path.exists(f'{out}/elsewhere') else 'r'
+    if os.path.exists(f'{out}/{run}/seeds.json'):
+        return str([digest_run(f'{out}/{run}/{seed}') for seed in sorted(os.listdir(f'{out}/{run}')) if seed.startswith('seed-')])
     shown = [digest_run(f'{out}/{run}'), run, done.stdout.startswith('{')]
     config = open(f'{out}/{run}/config.toml').read()
     shown += re.findall(r'partition-name = .*', config)  # its folder is its effect
@@ -205,6 +211,7 @@ def prepare(work):
     generate = ['generate', '--nodes', '300', '--edges', '1500', '--quiet']
     must([*generate, 'dense', '--features', '12'], work)
     must([*generate, 'identity', '--identity'], work)
+    must([*generate, 'bits', '--features', '12', '--classes', '8', '--multi-label'], work)
     must([*generate, 'unvalidated', '--features', '12', '--split', '60/0/40'], work)
     source = f'{work}/source'
     os.mkdir(source)
@@ -217,6 +224,10 @@ def prepare(work):
             other_labels.write(f'{v % 2}\n')
             features.write(f'{v % 5},{v % 4}.5\n')
             other_features.write(f'{v % 7},{v % 2}.5\n')
+    with open(f'{work}/numbers.csv', 'w') as numbers:
+        numbers.writelines(f'{(v % 5) * 0.75 + (v % 4)}\n' for v in range(90))
+    must(['import', f'{source}/edges.csv', 'numbers', '--split', '60/20/20', '--features', f'{source}/features.csv', '--labels',
+          'numbers.csv', '--task', 'regression', '--quiet'], work)
     header = "{'descr': '|u1', 'fortran_order': False, 'shape': (90,), }".ljust(117) + '\n'
     with open(f'{work}/roles.npy', 'wb') as split:
         split.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header.encode() + bytes(v % 3 for v in range(90)))
@@ -283,7 +294,7 @@ OTHERS = {  # command: [base]
     'partition': [['{out}/dense', '--parts', '6']],
     'info': [['{work}/dense']],
     'evaluate': [['{work}/run'], ['{work}/run', '--evaluation', 'blocks']],
-    'predict': [['{work}/run'], ['{work}/run', '--what', 'embeddings']],
+    'predict': [['{work}/run'], ['{work}/run', '--what', 'embeddings'], ['{work}/run', '--what', 'probabilities']],
     'report': [['{work}/run', '--output', '{out}/report.html']],
 }
 

@@ -258,6 +258,24 @@ TEST_P(Kernels, SigmoidEqualsItsTwin) {
     }
 }
 
+TEST_P(Kernels, WeightedSigmoidEqualsItsTwin) {
+  for (const size_t classes : kWidths) {
+    TestMatrix expected(3, classes, 1), actual(3, classes, 1), weights(1, classes, 5);
+    Random random(3, Purpose::kTest);
+    for (size_t c = 0; c < classes; ++c) weights.view().row(0)[c] = 2 + weights.view().row(0)[c];
+    for (size_t r = 0; r < 3; ++r) {
+      std::vector<uint8_t> bits((classes + 7) / 8);
+      for (auto& byte : bits) byte = static_cast<uint8_t>(random.next());
+      const float* weight = weights.view().row(0);
+      const float loss =
+          reference::weighted_sigmoid_cross_entropy(expected.view().row(r), classes, bits.data(), weight, 0.25f);
+      EXPECT_NEAR(weighted_sigmoid_cross_entropy(actual.view().row(r), classes, bits.data(), weight, 0.25f), loss,
+                  1e-5 * (1 + loss));
+    }
+    actual.expect_near(expected, 2e-6f);
+  }
+}
+
 TEST_P(Kernels, LossesDoNotHideWhatIsNotFinite) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
     for (const size_t place : {0, 5, 18}) {

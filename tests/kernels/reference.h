@@ -201,6 +201,17 @@ inline float sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t*
   return static_cast<float>(loss);
 }
 
+inline float weighted_sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits,
+                                            const float* weights, float gradient_scale) {
+  double loss = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    const double logit = logits[c], bit = (label_bits[c / 8] >> (c % 8)) & 1, weight = bit > 0 ? weights[c] : 1.0;
+    loss += weight * (std::max(logit, 0.0) + std::log1p(std::exp(-std::abs(logit))) - bit * logit);
+    logits[c] = static_cast<float>(weight * gradient_scale * (1 / (1 + std::exp(-logit)) - bit));
+  }
+  return static_cast<float>(loss);
+}
+
 inline void adam_step(const AdamCoefficients& k, size_t size, const float* gradient, float* value, float* m, float* v) {
   for (size_t i = 0; i < size; ++i) {
     const float g = gradient[i] * k.gradient_scale + k.weight_decay * value[i];

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "common/random.h"
 #include "nn/model.h"
@@ -19,7 +20,8 @@ struct Case {
   std::string name;
   ModelOptions options;
   InputKind input = InputKind::kDense32;
-  bool rectangular = false, multi_label = false, input_block = false;
+  bool rectangular = false, multi_label = false, input_block = false, weighted = false;
+  std::optional<RegressionLoss> regression = {};
 };
 
 Case make_case(std::string name, uint32_t layers, std::function<void(Case&)> change) {
@@ -239,6 +241,16 @@ std::vector<Case> all_cases() {
     norm_before(c);
     c.input = InputKind::kSparse;
   });
+  add("ClassWeights", 2, [](Case& c) { c.weighted = true; });
+  add("ClassWeightsMultiLabel", 2, [](Case& c) {
+    c.weighted = true;
+    c.multi_label = true;
+  });
+  add("SquaredError", 2, [](Case& c) { c.regression = RegressionLoss::kSquared; });
+  add("AbsoluteError", 3, [](Case& c) {
+    c.regression = RegressionLoss::kAbsolute;
+    c.options.head = HeadKind::kDense;
+  });
   const auto batch_norm = [](Case& c) { c.options.batch_norm = true; };
   add("BatchNorm", 3, batch_norm);
   add("BatchNormDropoutResidualRectangular", 4, [&](Case& c) {
@@ -322,8 +334,18 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   const Case& c = GetParam();
   SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label);
   if (c.input_block) problem.aggregate_input();
-  const ModelShape shape{problem.x.columns(), problem.sparse(), SmallProblem::kClasses, c.multi_label};
+  if (c.regression) {
+    std::vector<float> values;
+    for (uint32_t v = 0; v < SmallProblem::kNodes; ++v) values.push_back(50 + 3 * std::sin(static_cast<float>(v)));
+    problem.labels = Labels::numbers(std::move(values));
+  }
+  const ModelShape shape{problem.x.columns(), problem.sparse(), problem.labels.num_classes(), c.multi_label,
+                         c.regression.has_value()};
   Model model(c.options, shape, 11);
+  const std::vector<float> class_weights = c.weighted ? std::vector<float>{0.5f, 3, 0, 1, 1.75f} : std::vector<float>();
+  if (c.weighted) model.weigh_classes(class_weights);
+  const TargetScaling target{49, 2.5};
+  if (c.regression) model.set_regression(*c.regression, target);
   Random random(5, Purpose::kTest, 9);
   for (const Parameter& p : model.parameters())  // biases and norms away from their neutral starting values
     if (p.rows == 1 && p.is_learnt())
@@ -334,6 +356,9 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   const StepResult result = model.compute_gradients(problem.batch, input, kSeed);
 
   ReferenceModel reference(model, input);
+  reference.class_weights = class_weights;
+  reference.target = target;
+  if (c.regression) reference.regression = *c.regression;
   EXPECT_NEAR(result.loss, reference.loss(problem.batch, kSeed, c.options.dropout), 2e-6);
   EXPECT_EQ(result.labelled, problem.loss_rows.size());
   for (const Parameter& p : model.parameters()) {

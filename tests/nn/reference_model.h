@@ -26,6 +26,9 @@ class ReferenceModel {
   }
 
   std::map<std::string, std::vector<double>> weights;
+  std::vector<float> class_weights;  // empty: all 1
+  RegressionLoss regression = RegressionLoss::kSquared;
+  TargetScaling target;
 
   double loss(const Batch& batch, uint64_t seed, float dropout) const {
     const Rows logits = forward(batch, seed, dropout);
@@ -254,14 +257,21 @@ class ReferenceModel {
 
   double row_loss(const std::vector<double>& logits, NodeId node) const {
     double total = 0;
+    if (labels_.regression()) {
+      const double error = logits[0] - (labels_.value_of(node) - target.mean) / target.scale;
+      return regression == RegressionLoss::kSquared ? error * error : std::abs(error);
+    }
     if (labels_.multi_label()) {
       for (uint32_t c = 0; c < logits.size(); ++c)
-        total += std::log1p(std::exp(logits[c])) - (labels_.has(node, c) ? logits[c] : 0);
+        total += labels_.has(node, c) ? weight_of(c) * (std::log1p(std::exp(logits[c])) - logits[c])
+                                      : std::log1p(std::exp(logits[c]));
       return total;
     }
     for (const double logit : logits) total += std::exp(logit);
-    return std::log(total) - logits[static_cast<size_t>(labels_.class_of(node))];
+    const auto label = static_cast<size_t>(labels_.class_of(node));
+    return weight_of(label) * (std::log(total) - logits[label]);
   }
+  double weight_of(size_t label) const { return class_weights.empty() ? 1.0 : class_weights[label]; }
 
   ModelOptions options_;
   ModelInput input_;

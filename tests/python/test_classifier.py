@@ -266,3 +266,52 @@ def test_a_class_that_only_validation_has(small, settings):
 def test_every_method(graph, settings):
     for method in ("full-batch", "cluster", "sgd", "graphsage", "fastgcn", "vrgcn"):
         assert cg.ClusterGCNClassifier(**{**settings, "method": method, "epochs": 2}).fit(graph).n_iter_ == 2
+
+
+def test_calibration_and_smoothing(graph, settings):
+    model = cg.ClusterGCNClassifier(**settings).fit(graph)
+    plain, calibrated = model.predict_proba(graph), model.predict_proba(graph, calibrated=True)
+    assert not np.array_equal(plain, calibrated) and np.array_equal(plain.argmax(1), calibrated.argmax(1))
+    assert "calibrated_error" in model.scores_["test"]
+    smoothed = model.predict_proba(graph, smooth="both")
+    assert not np.array_equal(plain, smoothed) and np.allclose(smoothed.sum(1), 1, atol=1e-5)
+    assert np.array_equal(model.predict_proba(graph, nodes=[5, 2], smooth="both"), smoothed[[5, 2]])
+    right = smoothed.argmax(1)[graph.nodes_of("test")] == graph.labels[graph.nodes_of("test")]
+    assert model.evaluate(graph, smooth="both")["test"]["accuracy"] == pytest.approx(right.mean())
+    with pytest.raises(cg.Error, match="smooth=.*(not one of|sideways)"):
+        model.predict(graph, smooth="sideways")
+
+
+def test_thresholds_of_labels(small, settings):
+    adjacency, X, y, split = small
+    bits = np.stack([y == 0, (y == 1) & (np.arange(300) % 5 == 0), y != 2], 1).astype(np.uint8)
+    graph = cg.Graph.from_scipy(adjacency, X, bits, split=split)
+    model = cg.ClusterGCNClassifier(**settings, thresholds="validation").fit(graph)
+    assert set(model.scores_["test"]) >= {"roc_auc", "average_precision"}
+    found, here = model.predict(graph), graph.nodes_of("validation")
+    right = 2 * np.sum((found[here] == 1) & (bits[here] == 1)) / (found[here].sum() + bits[here].sum())
+    assert model.scores_["validation"]["micro_f1"] == pytest.approx(right) == pytest.approx(model.score(graph, here))
+
+
+def test_regression(small, settings, tmp_path):
+    adjacency, X, y, split = small
+    value = 100 + 7 * X[:, 0] + y
+    value[17] = np.nan
+    graph = cg.Graph.from_scipy(adjacency, X, value, split=split, task="regression")
+    model = cg.ClusterGCNRegressor(**{**settings, "epochs": 60, "lr": 0.02}).fit(graph)
+    test = graph.nodes_of("test")
+    assert model.score(graph, test) > 0.8
+    assert model.scores_["test"]["r2"] == pytest.approx(model.score(graph, test), abs=1e-5)
+    assert model.predict(graph).shape == (300,) and abs(np.mean(model.predict(graph)) - np.nanmean(value)) < 3
+    assert np.array_equal(model.predict(graph, nodes=[4, 1]), model.predict(graph)[[4, 1]])
+    assert len(model.history_["validation_r2"]) == 60
+    model.save(tmp_path / "m.safetensors")
+    assert np.array_equal(cg.ClusterGCNRegressor.load(tmp_path / "m.safetensors").predict(graph), model.predict(graph))
+    other = cg.ClusterGCNRegressor(**settings).fit(X, value, adjacency=adjacency, train=split == 0, validation=split == 1)
+    assert other.score(X, value, adjacency=adjacency) > 0
+    with pytest.raises(cg.Error, match="task='regression'"):
+        cg.Graph.from_scipy(adjacency, X, value, split=split)
+    with pytest.raises(cg.Error, match="numbers are wanted"):
+        cg.ClusterGCNRegressor(**settings).fit(cg.Graph.from_scipy(adjacency, X, y, split=split))
+    with pytest.raises(cg.Error, match="no probabilities"):
+        model.predict_proba(graph)

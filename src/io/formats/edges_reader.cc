@@ -307,12 +307,11 @@ class TextImport {
 
   void count_labelled(const ClassTable::Result& classes) {
     if (!classes.labels.present() || classes.labels.multi_label()) return;
-    const auto known = classes.labels.classes();
-    const auto labelled =
-        static_cast<uint64_t>(std::count_if(known.begin(), known.end(), [](int32_t c) { return c >= 0; }));
-    if (labelled < known.size())
-      report_.lines.push_back(
-          fmt::format("{} of {} nodes have a label", format_count(labelled), format_count(known.size())));
+    const size_t nodes = std::max(classes.labels.classes().size(), classes.labels.values().size());
+    uint64_t labelled = 0;
+    for (size_t v = 0; v < nodes; ++v) labelled += classes.labels.known(static_cast<NodeId>(v)) ? 1 : 0;
+    if (labelled < nodes)
+      report_.lines.push_back(fmt::format("{} of {} nodes have a label", format_count(labelled), format_count(nodes)));
   }
 
   std::string first_edge_id() const {
@@ -323,9 +322,10 @@ class TextImport {
   }
 
   ClassTable::Result settle_labels(NodeId n) const {
+    if (label_table_ && options_.task == Task::kRegression) return label_table_->settle_numbers(n, *index_);
     const KnownClasses known{like_.class_names, like_.labels.num_classes(), options_.like};
     if (label_table_) return label_table_->settle(n, *index_, like_.labels.present() ? &known : nullptr);
-    if (label_array_) return {read_labels(*label_array_, n), {}};
+    if (label_array_) return {read_labels(*label_array_, n, options_.task), {}};
     return {};
   }
 

@@ -56,13 +56,28 @@ Labels read_single_labels(const Array& labels, NodeId num_nodes) {
       for (size_t i = 0; i < block.size(); ++i) {
         const double label = std::isnan(block[i]) ? -1 : block[i];
         if (label != std::floor(label) || std::abs(label) > 0x1p53)
-          throw Error(fmt::format("row {} holds {}, which is no class number", first + i, label), labels.where());
+          throw Error(fmt::format("row {} holds {}, which is no class number", first + i, label), labels.where(),
+                      "numbers to predict are imported with --task regression");
         put(first + i, static_cast<int64_t>(label));
       }
     });
   }
   if (largest < 0) throw Error("labels no node: every entry is negative", labels.where());
   return Labels::single(std::move(classes), check_class_count(largest, labels.where()));
+}
+
+Labels read_number_labels(const Array& labels, NodeId num_nodes) {
+  std::vector<float> values(num_nodes);
+  bool any = false;
+  for_each_row_block<float>(labels, [&](uint64_t first, std::span<const float> block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (std::isinf(block[i])) throw Error(fmt::format("row {} is infinite", first + i), labels.where());
+      any = any || !std::isnan(block[i]);
+      values[first + i] = block[i];
+    }
+  });
+  if (!any) throw Error("labels no node: every entry is NaN", labels.where());
+  return Labels::numbers(std::move(values));
 }
 
 Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
@@ -218,10 +233,16 @@ uint32_t check_class_count(int64_t largest, const std::string& where) {
   return static_cast<uint32_t>(largest) + 1;
 }
 
-Labels read_labels(const Array& labels, NodeId num_nodes) {
+Labels read_labels(const Array& labels, NodeId num_nodes, Task task) {
   labels.require_numbers("labels");
   if (labels.shape().size() > 2) labels.require_dimensions(2, "labels");
   require_rows(labels, num_nodes, "labels");
+  if (task == Task::kRegression) {
+    if (labels.columns() != 1)
+      throw Error(fmt::format("has {} columns, but regression predicts one number per node", labels.columns()),
+                  labels.where());
+    return read_number_labels(labels, num_nodes);
+  }
   return labels.columns() == 1 ? read_single_labels(labels, num_nodes) : read_multi_labels(labels, num_nodes);
 }
 
@@ -282,6 +303,9 @@ std::array<double, 3> parse_split_shares(const std::string& text) {
 std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t> split, NodeId num_nodes,
                                              const ImportOptions& options, StoreWriter& store, ImportReport& report,
                                              const std::vector<bool>& listed) {
+  if (options.task == Task::kRegression && !labels.regression())
+    throw Error(labels.present() ? "this format's labels are classes" : "the source has no labels", "--task",
+                "labels of numbers in a CSV file or an array: --format edges or plain");
   if (options.multi_label && !labels.multi_label())
     throw Error(
         labels.present() ? "the source has one class per node, not rows of 0 and 1" : "the source has no labels",
@@ -305,7 +329,7 @@ std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t>
   uint64_t unlabelled = 0;
   constexpr auto kNoRole = static_cast<uint8_t>(Role::kNone);
   for (NodeId v = 0; labels.present() && v < split.size(); ++v) {
-    if (split[v] == kNoRole || (labels.multi_label() ? listed.empty() || listed[v] : labels.class_of(v) >= 0)) continue;
+    if (split[v] == kNoRole || (labels.multi_label() ? listed.empty() || listed[v] : labels.known(v))) continue;
     ++unlabelled;
     if (labels.multi_label()) split[v] = kNoRole;  // “no class at all” is a label there, and nobody gave it
   }

@@ -48,7 +48,8 @@ void import_identity_features(NodeId num_nodes, StoreWriter& store, ImportReport
 void import_features(const Array& features, NodeId num_nodes, StoreWriter& store);
 
 // [N] or [N, 1]: a class per node, negative (or NaN, in floats) for none. [N, C]: 0 or 1 for each class.
-Labels read_labels(const Array& labels, NodeId num_nodes);
+// With Task::kRegression: [N] or [N, 1], a number per node, NaN for none.
+Labels read_labels(const Array& labels, NodeId num_nodes, Task task = Task::kClassification);
 // Packs 0/1 rows of floats or integers that come in blocks, for Labels::multi.
 class LabelBits {
  public:

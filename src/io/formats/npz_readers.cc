@@ -1,8 +1,8 @@
 // Formats that are one or two .npz files.
 //
 // “gnn-benchmark” (Shchur et al., 2018): one file with adj_data, adj_indices, adj_indptr, adj_shape, the same of attr_,
-// and labels (attr_matrix where the features are dense). It has no split of its own: split.npy in the same folder is used.
-// “dgl-reddit”: reddit_data.npz (feature, label, node_types: 1 train, 2 validation, 3 test) and reddit_graph.npz
+// and labels (attr_matrix where the features are dense). It has no split of its own: split.npy in the same folder is
+// used. “dgl-reddit”: reddit_data.npz (feature, label, node_types: 1 train, 2 validation, 3 test) and reddit_graph.npz
 // (SciPy).
 #include <algorithm>
 
@@ -85,7 +85,8 @@ class GnnBenchmarkReader final : public Reader {
         named_or_found(options.split_file, [&] { return find_array(path.parent_path(), {"split"}); });
     std::vector<uint8_t> roles;
     if (!split.empty()) roles = read_split_file(split, options, n, path, store.staging(), report);
-    import_labels_and_split(read_labels(file.array("labels"), n), std::move(roles), n, options, store, report);
+    import_labels_and_split(read_labels(file.array("labels"), n, options.task), std::move(roles), n, options, store,
+                            report);
   }
 };
 

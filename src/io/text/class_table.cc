@@ -21,6 +21,22 @@ bool means_no_number(std::string_view text) {
   return means_none(text) || lower == "na" || lower == "n/a" || lower == "<na>" || lower == "null" || lower == "none";
 }
 
+std::vector<float> ClassTable::read_numbers(const std::string& where) const {
+  std::vector<float> values(texts_.size(), NAN);
+  bool any = false;
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    if (means_no_number(texts_[i])) continue;
+    const std::optional<double> value = parse_number(texts_[i]);
+    values[i] = value ? static_cast<float>(*value) : NAN;
+    if (!std::isfinite(values[i]))
+      throw Error(fmt::format("the label {} is no number", show(texts_[i])), where,
+                  "leave --task regression out if labels are classes");
+    any = true;
+  }
+  if (!any) throw Error("labels no node", where);
+  return values;
+}
+
 // By the names that an earlier store has.
 std::vector<int32_t> ClassTable::number_as_known(const std::string& where, const KnownClasses& known) const {
   std::vector<int32_t> classes(texts_.size(), -1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -61,7 +62,17 @@ class ClassTable {
     return {Labels::single(std::move(classes), count), std::move(names)};
   }
 
+  // The texts as numbers, NaN for those that mean none. Error that names `where` if one is neither.
+  template <class Final>
+  std::vector<float> numbers(NodeId num_nodes, const std::string& where, Final&& final) const {
+    const std::vector<float> value_of_text = read_numbers(where);
+    std::vector<float> values(num_nodes, NAN);
+    for (const auto& [node, text] : entries_) values[final(node)] = value_of_text[text];
+    return values;
+  }
+
  private:
+  std::vector<float> read_numbers(const std::string& where) const;
   std::vector<int32_t> number_classes(const std::string& where, std::vector<std::string>& names,
                                       const KnownClasses* known) const;
   std::vector<int32_t> number_as_known(const std::string& where, const KnownClasses& known) const;

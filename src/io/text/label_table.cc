@@ -121,11 +121,24 @@ std::vector<NodeId> LabelTable::nodes(const NodeIndex& index) const {
   return nodes;
 }
 
+void LabelTable::require_all_rows(NodeId num_nodes) const {
+  if (!has_ids() && rows_ != num_nodes)
+    throw Error(fmt::format("holds labels of {} nodes, but the graph has {}", rows_, num_nodes), head_.path.string(),
+                "if it lists only some nodes: a column of ids, with the header 'id'");
+}
+
+ClassTable::Result LabelTable::settle_numbers(NodeId num_nodes, const NodeIndex& index) const {
+  require_all_rows(num_nodes);
+  if (columns_.classes.size() != 1)
+    throw Error("regression predicts one number per node: which column holds it?", head_.path.string(),
+                "--label-column NAME");
+  const auto final = [&](NodeId node) { return has_ids() ? index.final(node) : node; };
+  return {Labels::numbers(classes_.numbers(num_nodes, head_.path.string(), final)), {}};
+}
+
 ClassTable::Result LabelTable::settle(NodeId num_nodes, const NodeIndex& index, const KnownClasses* known) const {
   const std::string where = head_.path.string();
-  if (!has_ids() && rows_ != num_nodes)
-    throw Error(fmt::format("holds labels of {} nodes, but the graph has {}", rows_, num_nodes), where,
-                "if it lists only some nodes: a column of ids, with the header 'id'");
+  require_all_rows(num_nodes);
   const auto final = [&](NodeId node) { return has_ids() ? index.final(node) : node; };
   if (columns_.classes.size() == 1) return classes_.settle(num_nodes, where, final, known);
   const auto num_classes = check_class_count(static_cast<int64_t>(columns_.classes.size()) - 1, where);

@@ -38,8 +38,11 @@ class LabelTable {
   // The labels, in final numbers, and class names if there are such. Nodes that were not listed have none.
   // known: of an earlier store, whose numbers classes get; null: none.
   ClassTable::Result settle(NodeId num_nodes, const NodeIndex& index, const KnownClasses* known = nullptr) const;
+  // Numbers to predict; NaN for nodes that have none. Error if the table has several columns, or what is no number.
+  ClassTable::Result settle_numbers(NodeId num_nodes, const NodeIndex& index) const;
 
  private:
+  void require_all_rows(NodeId num_nodes) const;
   void read_bits(const std::vector<std::string_view>& fields, const LineReader& lines);
 
   TableHead head_;

@@ -75,6 +75,13 @@ function drawTiles(run) {
   if (score)
     list.push(tile(
         `${part} F1`, percent(score.micro_f1), `macro ${percent(score.macro_f1)}, ${count(score.nodes)} nodes`));
+  if (run.result && run.result.regression) {
+    const where = ['test', 'validation', 'train'].find((name) => run.result[name].nodes > 0);
+    const values = run.result[where], short = (value) => String(Number(value.toPrecision(4)));
+    list.push(tile(
+        `${{test: 'Test', validation: 'Validation', train: 'Training'}[where]} R²`, values.r2.toFixed(4),
+        `MAE ${short(values.mae)}, RMSE ${short(values.rmse)}, ${count(values.nodes)} nodes`));
+  }
   if (best) list.push(tile('Best validation F1', percent(best.f1), `epoch ${best.epoch}`));
   list.push(tile(
       'Epochs', `${count(epochs)}${epochs < run.epochs_asked ? ` of ${count(run.epochs_asked)}` : ''}`,

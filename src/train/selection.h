@@ -1,0 +1,32 @@
+// The score that validation chooses a model by (--select-by).
+#pragma once
+
+#include <string>
+
+#include "graph/dataset.h"
+#include "train/metrics.h"
+#include "train/train_options.h"
+
+namespace cgcn {
+
+// What kAuto stands for.
+SelectBy selection_of(SelectBy asked, const Labels& labels);
+
+// The score by which the results of the task are told.
+SelectBy summary_score(const Labels& labels);
+
+// Whether it needs the ranks of nodes (ranking.h).
+bool selects_by_rank(SelectBy by);
+
+// Whether it is one of labels that are numbers.
+bool is_of_regression(SelectBy by);
+
+// Higher is better; a loss or an error counts as its negative. NaN where the part has no such score.
+double selection_score(const Scores& scores, SelectBy by);
+
+// "F1 91.20 %", "loss 0.1234".
+std::string show_selection(double score, SelectBy by);
+std::string show_spread(double mean, double deviation, SelectBy by);  // "F1 91.20 ± 0.31 %"
+std::string show_interval(double low, double high, SelectBy by);      // "90.81 to 91.59 %"
+
+}  // namespace cgcn

@@ -1,0 +1,308 @@
+#include "train/smoothing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "common/error.h"
+#include "common/interrupt.h"
+#include "common/memory_budget.h"
+#include "common/progress.h"
+#include "common/threads.h"
+#include "graph/normalised_rows.h"
+#include "kernels/spmm.h"
+#include "train/graph_share.h"
+#include "train/metrics.h"
+#include "train/predictor.h"
+
+namespace cgcn {
+namespace {
+
+using kernels::ConstMatrix;
+using kernels::Matrix;
+using kernels::RowRange;
+
+constexpr size_t kSmoothedRows = 4096;  // read and written at a time
+constexpr double kLargestScale = 1000;
+
+bool is_known(const Dataset& data, NodeId v, Role role) { return data.role(v) == role && data.labels.known(v); }
+
+float label_bit(const Labels& labels, NodeId v, uint32_t c) {
+  return (labels.multi_label() ? labels.has(v, c) : labels.class_of(v) == static_cast<int32_t>(c)) ? 1.0f : 0.0f;
+}
+
+class Smoother {
+ public:
+  Smoother(const Dataset& data, const OutputRule& rule, size_t classes, uint64_t memory)
+      : data_(data),
+        rule_(rule),
+        rows_(data.graph, {.kind = NormalisationKind::kSymmetric}),
+        nodes_(data.num_nodes()),
+        classes_(classes) {
+    const uint64_t column = uint64_t{nodes_} * sizeof(float), fixed = rows_.bytes() + scratch_bytes(classes);
+    const uint64_t left = memory > fixed ? memory - fixed : 0;
+    // Three matrices and three columns of work for each: everything in memory, or slabs on disk.
+    keeps_pages_ = left >= column * 6 * classes && left - column * 6 * classes >= data.graph.stored_bytes();
+    if (!keeps_pages_) slab_columns_ = std::clamp<size_t>(static_cast<size_t>(left / (3 * column)), 1, classes);
+  }
+
+  static uint64_t scratch_bytes(size_t classes) {
+    return 4 * kSmoothedRows * classes * sizeof(float) + kInferenceBlock * 1024 * static_cast<uint64_t>(thread_count());
+  }
+
+  SmoothingChoice run(SlabMatrix& logits, Smoothing kind) {
+    SlabMatrix base = make_matrix();
+    rewrite(
+        base,
+        [&](RowRange, Matrix out, ConstMatrix) {
+          for (size_t r = 0; r < out.rows; ++r) {
+            if (kind == Smoothing::kLabels)
+              std::fill_n(out.row(r), classes_, 0.0f);
+            else
+              to_probabilities({out.row(r), classes_}, data_.labels.multi_label());
+          }
+        },
+        &logits);
+    SmoothingChoice choice;
+    choice.before = choice.after = score(logits);
+    if (kind == Smoothing::kLabels) choice.after = -1;  // the model's own scores are no part of it
+    if (kind == Smoothing::kCorrect || kind == Smoothing::kBoth) choose_correction(base, choice);
+    if (kind != Smoothing::kCorrect) choose_smoothing(base, choice);
+    to_logits(base);
+    logits = std::move(base);
+    return choice;
+  }
+
+ private:
+  SlabMatrix make_matrix() const { return {nodes_, classes_, slab_columns_}; }
+
+  // work(rows, what they become, the same rows of `beside`) on blocks of rows; what they become starts as the rows of
+  // `from`, or of the matrix itself.
+  template <class Work>
+  void rewrite(SlabMatrix& matrix, Work&& work, const SlabMatrix* from = nullptr, const SlabMatrix* beside = nullptr) {
+    const SlabMatrix& source = from != nullptr ? *from : matrix;
+    Buffer<float> read(kSmoothedRows * classes_), other(kSmoothedRows * classes_), written(kSmoothedRows * classes_);
+    for (size_t begin = 0; begin < nodes_; begin += kSmoothedRows) {
+      throw_if_interrupted();
+      const RowRange range{begin, std::min<size_t>(nodes_, begin + kSmoothedRows)};
+      const ConstMatrix rows = source.read_rows(range, read.data());
+      const ConstMatrix besides = beside != nullptr ? beside->read_rows(range, other.data()) : ConstMatrix();
+      const Matrix out = matrix.place_rows(range, written.data());
+      if (out.data != rows.data) std::copy_n(rows.data, range.size() * classes_, out.data);
+      parallel_blocks(range.size(), kInferenceBlock, [&](size_t first, size_t last) {
+        work(RowRange{range.begin + first, range.begin + last}, out.rows_from(first, last),
+             beside != nullptr ? besides.rows_from(first, last) : ConstMatrix());
+      });
+      matrix.write_rows(range, written.data());
+    }
+  }
+
+  // What is propagated at once is a slab, or all of a matrix that is in memory.
+  void load(const SlabMatrix& matrix, size_t slab, float* out) const {
+    if (matrix.spilled())
+      matrix.read_slab_rows(slab, {0, nodes_}, out);
+    else
+      std::copy_n(matrix.matrix().data, nodes_ * classes_, out);
+  }
+  void store(SlabMatrix& matrix, size_t slab, const float* values) const {
+    if (matrix.spilled())
+      matrix.write_slab_rows(slab, {0, nodes_}, values);
+    else
+      std::copy_n(values, nodes_ * classes_, matrix.matrix().data);
+  }
+
+  // All steps of as many columns as fit, then the next.
+  SlabMatrix propagate(const SlabMatrix& start, double alpha) {
+    SlabMatrix out = make_matrix();
+    for (size_t slab = 0; slab < out.num_slabs(); ++slab) {
+      const size_t width = out.slab_columns(slab).size();
+      Buffer<float> kept(nodes_ * width), now(nodes_ * width), next(nodes_ * width);
+      load(start, slab, kept.data());
+      std::copy(kept.begin(), kept.end(), now.begin());
+      for (uint32_t step = 0; step < kPropagationSteps; ++step) {
+        propagate_once(kept.data(), now.data(), next.data(), width, static_cast<float>(alpha));
+        std::swap(now, next);
+      }
+      store(out, slab, now.data());
+    }
+    return out;
+  }
+
+  void propagate_once(const float* kept, const float* now, float* next, size_t width, float alpha) {
+    parallel_blocks(nodes_, kInferenceBlock, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
+      NormalisedRows::Block block;
+      rows_.fill(begin, end, block);
+      float* out = next + begin * width;
+      kernels::aggregate(block.view, ConstMatrix(now, nodes_, width), {0, end - begin},
+                         Matrix(out, end - begin, width));
+      for (size_t i = 0; i < (end - begin) * width; ++i)
+        out[i] = alpha * out[i] + (1 - alpha) * kept[begin * width + i];
+      if (!keeps_pages_) data_.graph.release_rows(begin, end);
+    });
+  }
+
+  // Micro F1 of the validation nodes; is_logits: else shares of the classes.
+  double score(const SlabMatrix& matrix, bool is_logits = true) {
+    Tally tally(data_.labels.num_classes(), data_.labels.multi_label());
+    Buffer<float> scratch(kSmoothedRows * classes_), changed(kSmoothedRows * classes_);
+    for (size_t begin = 0; begin < nodes_; begin += kSmoothedRows) {
+      const RowRange range{begin, std::min<size_t>(nodes_, begin + kSmoothedRows)};
+      const ConstMatrix rows = matrix.read_rows(range, scratch.data());
+      std::vector<NodeId> scored;
+      for (size_t v = range.begin; v < range.end; ++v)
+        if (is_known(data_, static_cast<NodeId>(v), Role::kValidation)) scored.push_back(static_cast<NodeId>(v));
+      const float* values = rows.data;
+      if (!is_logits) {
+        for (const NodeId v : scored) {
+          float* row = changed.data() + (v - begin) * classes_;
+          std::copy_n(rows.row(v - begin), classes_, row);
+          row_to_logits(row);
+        }
+        values = changed.data();
+      }
+      tally.add(values, classes_, static_cast<NodeId>(begin), scored, data_.labels, rule_);
+    }
+    return tally.scores().micro_f1;
+  }
+
+  void row_to_logits(float* row) const {
+    constexpr float kLeast = 1e-30f, kLeastShare = 1e-7f;
+    for (size_t c = 0; c < classes_; ++c) {
+      if (data_.labels.multi_label()) {
+        const double share = std::clamp(row[c], kLeastShare, 1 - kLeastShare);
+        row[c] = static_cast<float>(std::log(share / (1 - share)));
+      } else {
+        row[c] = std::log(std::max(row[c], kLeast));
+      }
+    }
+  }
+  void to_logits(SlabMatrix& matrix) {
+    rewrite(matrix, [&](RowRange, Matrix out, ConstMatrix) {
+      for (size_t r = 0; r < out.rows; ++r) row_to_logits(out.row(r));
+    });
+  }
+
+  // The mean of the training nodes' Σ_c |error|.
+  double mean_error(const SlabMatrix& errors) {
+    double sum = 0;
+    uint64_t nodes = 0;
+    Buffer<float> scratch(kSmoothedRows * classes_);
+    for (size_t begin = 0; begin < nodes_; begin += kSmoothedRows) {
+      const RowRange range{begin, std::min<size_t>(nodes_, begin + kSmoothedRows)};
+      const ConstMatrix rows = errors.read_rows(range, scratch.data());
+      for (size_t r = 0; r < rows.rows; ++r) {
+        if (!is_known(data_, static_cast<NodeId>(begin + r), Role::kTrain)) continue;
+        ++nodes;
+        for (size_t c = 0; c < classes_; ++c) sum += std::abs(rows.row(r)[c]);
+      }
+    }
+    return sum / static_cast<double>(nodes);
+  }
+
+  void choose_correction(SlabMatrix& base, SmoothingChoice& choice) {
+    SlabMatrix errors = make_matrix();
+    rewrite(
+        errors,
+        [&](RowRange range, Matrix out, ConstMatrix) {
+          for (size_t r = 0; r < out.rows; ++r) {
+            const auto v = static_cast<NodeId>(range.begin + r);
+            const bool known = is_known(data_, v, Role::kTrain);
+            for (uint32_t c = 0; c < classes_; ++c)
+              out.row(r)[c] = known ? label_bit(data_.labels, v, c) - out.row(r)[c] : 0.0f;
+          }
+        },
+        &base);
+    const double level = mean_error(errors);
+    const auto corrected = [&](double alpha) {
+      SlabMatrix spread = propagate(errors, alpha);
+      rewrite(
+          spread,
+          [&](RowRange, Matrix out, ConstMatrix own) {
+            for (size_t r = 0; r < out.rows; ++r) {
+              double size = 0;
+              for (size_t c = 0; c < classes_; ++c) size += std::abs(out.row(r)[c]);
+              const double scale = size * kLargestScale > level ? level / size : size > 0 ? 1 : 0;
+              for (size_t c = 0; c < classes_; ++c)
+                out.row(r)[c] = own.row(r)[c] + static_cast<float>(scale * out.row(r)[c]);
+            }
+          },
+          nullptr, &base);
+      return spread;
+    };
+    choose(base, choice.correct, choice.after, corrected);
+  }
+
+  void choose_smoothing(SlabMatrix& base, SmoothingChoice& choice) {
+    SlabMatrix start = make_matrix();
+    rewrite(
+        start,
+        [&](RowRange range, Matrix out, ConstMatrix) {
+          for (size_t r = 0; r < out.rows; ++r) {
+            const auto v = static_cast<NodeId>(range.begin + r);
+            if (!is_known(data_, v, Role::kTrain)) continue;
+            for (uint32_t c = 0; c < classes_; ++c) out.row(r)[c] = label_bit(data_.labels, v, c);
+          }
+        },
+        &base);
+    choose(base, choice.smooth, choice.after, [&](double alpha) { return propagate(start, alpha); });
+  }
+
+  // The first α that does best on the validation nodes, if it does better than without.
+  template <class Make>
+  void choose(SlabMatrix& base, double& chosen, double& best, Make&& make) {
+    for (const double alpha : kAlphas) {
+      const double reached = score(make(alpha), /*is_logits=*/false);
+      if (reached <= best) continue;
+      best = reached;
+      chosen = alpha;
+    }
+    if (chosen > 0) base = make(chosen);
+  }
+
+  const Dataset& data_;
+  const OutputRule& rule_;
+  NormalisedRows rows_;
+  size_t nodes_, classes_;
+  size_t slab_columns_ = 0;  // that are propagated at once; 0: all, and matrices are in memory
+  bool keeps_pages_ = false;
+};
+
+}  // namespace
+
+std::string SmoothingChoice::text() const {
+  std::string steps = correct > 0 ? fmt::format("correct {}", correct) : std::string();
+  if (smooth > 0) steps += fmt::format("{}smooth {}", steps.empty() ? "" : ", ", smooth);
+  if (steps.empty()) return fmt::format("nothing did better than the model on validation (F1 {:.2f} %)", 100 * before);
+  return fmt::format("{}: validation F1 {:.2f} % to {:.2f} %", steps, 100 * before, 100 * after);
+}
+
+void require_smoothable(const Dataset& data) {
+  if (data.labels.regression()) throw Error("spreads classes, and the labels are numbers", "--smooth", "leave it out");
+  bool train = false, validation = false;
+  for (NodeId v = 0; v < data.num_nodes() && data.labels.present() && !(train && validation); ++v) {
+    train = train || is_known(data, v, Role::kTrain);
+    validation = validation || is_known(data, v, Role::kValidation);
+  }
+  if (!train || !validation)
+    throw Error(fmt::format("the graph has no labelled {} nodes, {}", train ? "validation" : "training",
+                            train ? "by which it is chosen" : "whose labels it spreads"),
+                "--smooth", "leave it out");
+}
+
+uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes) {
+  return uint64_t{data.num_nodes()} * 4 * sizeof(float) + Smoother::scratch_bytes(classes);
+}
+
+SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
+                               uint64_t memory) {
+  CGCN_CHECK(kind != Smoothing::kNone && logits.columns() == data.labels.num_classes());
+  if (memory < least_smoothing_memory(data, data.labels.num_classes()))
+    refuse_memory_left(least_smoothing_memory(data, data.labels.num_classes()), "--smooth");
+  return Smoother(data, rule, logits.columns(), memory).run(logits, kind);
+}
+
+}  // namespace cgcn

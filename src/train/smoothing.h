@@ -1,0 +1,48 @@
+// Correct and Smooth (Huang et al., 2021) and label propagation: what the labels of the training nodes say about their
+// neighbours, added to what the model says.
+//
+//   propagate(X, α):  X_{t+1} = (1 - α)·X + α·S·X_t,  S = (D+I)^-½ (A+I) (D+I)^-½,  X_0 = X, kPropagationSteps times
+//   correct:          E = Y - P on the training nodes, 0 elsewhere;  Z = P + s_v·propagate(E, α₁), where s_v brings
+//   each
+//                     row's |error| to the mean of the training nodes' (at most 1,000 times)
+//   smooth:           G = propagate(Y on the training nodes, Z elsewhere, α₂)
+//   labels:           G = propagate(Y on the training nodes, 0 elsewhere, α₂): the model is not asked
+//
+// P are the model's probabilities and Y the labels as 0 and 1. α₁ and α₂ are chosen on the validation nodes, by micro
+// F1, among kAlphas; a step that does not do better there is left out. The result are logits again: the logarithm of
+// what each class has, or, with many classes per node, log(g / (1 - g)).
+//
+// A column is propagated from the first step to the last in memory, as many at once as fit: neither the memory nor the
+// threads change a bit.
+#pragma once
+
+#include <string>
+
+#include "graph/dataset.h"
+#include "train/output_rule.h"
+#include "train/slab_matrix.h"
+#include "train/train_options.h"
+
+namespace cgcn {
+
+inline constexpr uint32_t kPropagationSteps = 20;
+inline constexpr double kAlphas[] = {0.2, 0.4, 0.6, 0.8, 0.9};
+
+// What was chosen; α 0: the step was left out.
+struct SmoothingChoice {
+  double correct = 0, smooth = 0;
+  double before = 0, after = 0;  // micro F1 of the validation nodes, without and with it
+  std::string text() const;      // "correct 0.4, smooth 0.8: validation F1 81.20 % to 82.40 %"
+};
+
+// Error if the graph has no training or no validation labels to use.
+void require_smoothable(const Dataset& data);
+
+// The least that it takes besides the logits.
+uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes);
+
+// Logits of all nodes become those of what was chosen. memory: for matrices and scratch, besides the logits.
+SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
+                               uint64_t memory);
+
+}  // namespace cgcn

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+"""Scores, thresholds, calibration, class weights, smoothing and --seeds against scikit-learn and NumPy: scores_test.py PROGRAM
+
+Skipped (77) without scikit-learn.
+"""
+import csv
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import sklearn.metrics as metrics
+except ImportError:
+    print('skipped: scikit-learn is not installed')
+    sys.exit(77)
+
+PROGRAM = os.path.abspath(sys.argv[1])
+ROLES = {'train': 0, 'validation': 1, 'test': 2}
+
+
+def call(*arguments, expect=0):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == expect, (arguments, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def close(a, b, tolerance=1e-6, what=''):
+    assert abs(a - b) <= tolerance, (what, a, b)
+
+
+class Graph:
+    """What a store holds, as NumPy reads it."""
+
+    def __init__(self, path):
+        self.path = path
+        load = lambda name: np.load(f'{path}/{name}.npy')
+        self.offsets, self.targets = load('adjacency_offsets').astype(int), load('adjacency_targets').astype(int)
+        self.n = len(self.offsets) - 1
+        self.split = load('split')
+        meta = json.load(open(f'{path}/meta.json'))
+        self.classes = meta['labels']['classes']
+        labels = load('labels')
+        self.multi = labels.ndim == 2 or labels.dtype == np.uint8
+        if self.multi:
+            bits = np.unpackbits(labels.reshape(self.n, -1), axis=1, bitorder='little')[:, :self.classes]
+            self.truth = bits.astype(int)
+        else:
+            self.truth = labels.astype(int)
+
+    def one_hot(self):
+        return self.truth.astype(float) if self.multi else (self.truth[:, None] == np.arange(self.classes)).astype(float)
+
+
+def train(store, run, *more):
+    return json.loads(call('train', store, '--run', run, '--hidden', '16', '--parts', '4', '--layers', '2', '--json', '--quiet',
+                           *([] if '--epochs' in more else ['--epochs', '15']), *more).stdout)
+
+
+def probabilities(run, out, *more):
+    call('predict', run, '--what', 'probabilities', '--output', out, '--quiet', *more)
+    return np.load(out).astype(float)
+
+
+def calibration_error(confidence, right):
+    bins = np.minimum(14, (confidence * 15).astype(int))
+    return sum(abs(right[bins == b].sum() - confidence[bins == b].sum()) for b in range(15)) / len(confidence)
+
+
+def check_scores(graph, run, work):
+    """evaluate --json is what scikit-learn says of predict's probabilities and classes."""
+    evaluation = json.loads(call('evaluate', run, '--json', '--quiet').stdout)
+    p = probabilities(run, f'{work}/p.npy')
+    calibrated = probabilities(run, f'{work}/c.npy', '--calibrated')
+    call('predict', run, '--output', f'{work}/y.npy', '--quiet')
+    predicted = np.load(f'{work}/y.npy').astype(int)
+    for part, role in ROLES.items():
+        here, scores = graph.split == role, evaluation[part]
+        truth, found = graph.truth[here], predicted[here]
+        close(scores['micro_f1'], metrics.f1_score(truth, found, average='micro', zero_division=0), what='micro F1')
+        if graph.multi:
+            some = (truth.sum(0) + found.sum(0)) > 0
+            close(scores['macro_f1'], metrics.f1_score(truth[:, some], found[:, some], average='macro', zero_division=0), what='macro F1')
+            close(scores['accuracy'], metrics.accuracy_score(truth, found))
+            both = (truth.sum(0) > 0) & (truth.sum(0) < len(truth))
+            close(scores['roc_auc'], metrics.roc_auc_score(truth[:, both], p[here][:, both], average='macro'), 1e-4, 'ROC-AUC')
+            close(scores['average_precision'], metrics.average_precision_score(truth[:, truth.sum(0) > 0], p[here][:, truth.sum(0) > 0]), 1e-4, 'AP')
+            close(scores['calibration_error'], calibration_error(p[here].ravel(), truth.ravel()), 1e-3)
+            close(scores['calibrated_error'], calibration_error(calibrated[here].ravel(), truth.ravel()), 1e-3)
+        else:
+            close(scores['macro_f1'], metrics.f1_score(truth, found, average='macro'), what='macro F1')
+            right = (found == truth).astype(float)
+            close(scores['calibration_error'], calibration_error(p[here].max(1), right), 1e-3)
+            close(scores['calibrated_error'], calibration_error(calibrated[here].max(1), right), 1e-3)
+            close(scores['loss'], metrics.log_loss(truth, p[here], labels=np.arange(graph.classes)), 1e-4)
+            if graph.classes == 2:
+                close(scores['roc_auc'], metrics.roc_auc_score(truth, p[here][:, 1]), 1e-4, 'ROC-AUC')
+                close(scores['average_precision'], metrics.average_precision_score(truth, p[here][:, 1]), 1e-4, 'AP')
+            else:
+                assert 'roc_auc' not in scores
+    return evaluation, p, predicted
+
+
+def scores_agree(work):
+    for name, options in {'binary': ['--classes', '2'], 'many': ['--classes', '6'], 'bits': ['--classes', '9', '--multi-label']}.items():
+        store = f'{work}/{name}'
+        call('generate', store, '--nodes', '900', '--edges', '4000', '--features', '12', '--quiet', *options)
+        graph = Graph(store)
+        result = train(store, f'{work}/{name}-run')
+        evaluation, p, _ = check_scores(graph, f'{work}/{name}-run', work)
+        for part in ROLES:
+            assert result[part]['micro_f1'] == evaluation[part]['micro_f1']
+            assert result[part].get('roc_auc') == evaluation[part].get('roc_auc')
+        close(result['temperature'], evaluation['temperature'])
+        # No other temperature has a lower loss on the validation nodes.
+        here = graph.split == 1
+        logits = np.log(p[here]) if not graph.multi else np.log(p[here] / (1 - p[here]))
+
+        def loss(t):
+            z = logits / t
+            if graph.multi:
+                return np.mean(np.logaddexp(0, z) - graph.truth[here] * z)
+            return np.mean(np.log(np.exp(z - z.max(1, keepdims=True)).sum(1)) + z.max(1) - z[np.arange(len(z)), graph.truth[here]])
+        assert all(loss(result['temperature']) <= loss(t) + 1e-6 for t in np.geomspace(0.05, 20, 200)), name
+
+
+def thresholds_are_best(work):
+    fixed = train(f'{work}/bits', f'{work}/fixed')
+    chosen = train(f'{work}/bits', f'{work}/chosen', '--thresholds', 'validation')
+    assert chosen['validation']['macro_f1'] > fixed['validation']['macro_f1']
+    graph = Graph(f'{work}/bits')
+    _, p, predicted = check_scores(graph, f'{work}/chosen', work)
+    here = graph.split == 1
+    for c in range(graph.classes):
+        truth = graph.truth[here][:, c]
+        best = max(metrics.f1_score(truth, p[here][:, c] >= t, zero_division=0) for t in p[here][:, c])
+        close(metrics.f1_score(truth, predicted[here][:, c], zero_division=0), best, 1e-6, f'class {c}')
+    text = call('predict', f'{work}/chosen', '--quiet').stdout.splitlines()[1:]
+    assert [len(line.split(',')[1].split(';')) if line.split(',')[1] else 0 for line in text] == predicted.sum(1).tolist()
+
+
+def select_by_chooses(work):
+    for store, score, better in (('binary', 'roc-auc', max), ('binary', 'average-precision', max), ('bits', 'roc-auc', max),
+                                 ('many', 'macro-f1', max), ('many', 'loss', min), ('bits', 'accuracy', max)):
+        run = f'{work}/by-{store}-{score}'
+        result = train(f'{work}/{store}', run, '--select-by', score, '--lr', '0.05')
+        key = {'roc-auc': 'roc_auc', 'average-precision': 'average_precision', 'macro-f1': 'macro_f1'}.get(score, score)
+        records = [json.loads(line) for line in open(f'{run}/metrics.jsonl')]
+        values = [record['validation'][key] for record in records]
+        assert values[result['kept_epoch'] - 1] == better(values), (store, score, values, result['kept_epoch'])
+        close(result['validation'][key], better(values), 1e-12, score)
+    for more in (['--select-by', 'roc-auc'],):
+        assert 'needs two classes' in call('train', f'{work}/many', '--run', f'{work}/never', *more, expect=2).stderr
+    call('train', f'{work}/binary', '--run', f'{work}/never', '--select-by', 'roc-auc', '--evaluation', 'blocks', expect=2)
+    # Stopped and resumed, it chooses the same.
+    whole = train(f'{work}/binary', f'{work}/whole', '--select-by', 'roc-auc', '--epochs', '12')
+    train(f'{work}/binary', f'{work}/parts', '--select-by', 'roc-auc', '--epochs', '5')
+    more = json.loads(call('train', '--run', f'{work}/parts', '--resume', '--epochs', '12', '--json', '--quiet').stdout)
+    assert more['kept_epoch'] == whole['kept_epoch'] and more['test'] == whole['test'] and more['temperature'] == whole['temperature']
+
+
+def weights_count(work):
+    """Balanced is what the file with scikit-learn's numbers gives; a wrong file is refused by line."""
+    from sklearn.utils.class_weight import compute_class_weight
+    graph = Graph(f'{work}/many')
+    tensors = lambda run: open(f'{run}/last.safetensors', 'rb').read()[8 + struct.unpack('<Q', open(f'{run}/last.safetensors', 'rb').read(8))[0]:]
+    train(f'{work}/many', f'{work}/plain')
+    train(f'{work}/many', f'{work}/balanced', '--class-weights', 'balanced')
+    truth = graph.truth[graph.split == 0]
+    weights = compute_class_weight('balanced', classes=np.arange(graph.classes), y=truth)
+    with open(f'{work}/weights.csv', 'w') as file:
+        file.write('class,weight\n' + ''.join(f'{c},{np.float32(w)}\n' for c, w in enumerate(weights)))
+    train(f'{work}/many', f'{work}/from-file', '--class-weights', f'{work}/weights.csv')
+    with open(f'{work}/ones.csv', 'w') as file:
+        file.write('0,1\n')
+    train(f'{work}/many', f'{work}/ones', '--class-weights', f'{work}/ones.csv')
+    assert tensors(f'{work}/balanced') == tensors(f'{work}/from-file') != tensors(f'{work}/plain') == tensors(f'{work}/ones')
+    truth = graph.truth
+    # A weight of 0 for all but one class: everything becomes that class.
+    with open(f'{work}/one.csv', 'w') as file:
+        file.write(''.join(f'{c},{int(c == 3)}\n' for c in range(graph.classes)))
+    train(f'{work}/many', f'{work}/one-class', '--class-weights', f'{work}/one.csv', '--lr', '0.05')
+    call('predict', f'{work}/one-class', '--output', f'{work}/y.npy', '--quiet')
+    assert np.mean(np.load(f'{work}/y.npy') == 3) > 0.95
+    bits = train(f'{work}/bits', f'{work}/bits-balanced', '--class-weights', 'balanced')
+    plain = train(f'{work}/bits', f'{work}/bits-plain')
+    recall = lambda result: np.mean([c['recall'] for c in result['validation']['classes']])
+    assert recall(bits) > recall(plain) + 0.05  # bits that are set count more
+    for text, message in (('0,1\nx,2\n', "no class 'x'"), ('0,1\n0,2\n', 'listed twice'), ('0,1\n1,-2\n', 'not a class and its weight'), ('', 'names no class')):
+        with open(f'{work}/bad.csv', 'w') as file:
+            file.write(text)
+        error = call('train', f'{work}/many', '--run', f'{work}/never', '--class-weights', f'{work}/bad.csv', expect=1).stderr
+        assert message in error and 'bad.csv' in error, error
+    # A file that changed is seen when the run goes on.
+    with open(f'{work}/weights.csv', 'a') as file:
+        file.write('\n')
+    call('train', '--run', f'{work}/from-file', '--resume', '--epochs', '16', '--quiet')  # the same weights
+    with open(f'{work}/weights.csv', 'w') as file:
+        file.write('0,9\n')
+    assert 'has changed' in call('train', '--run', f'{work}/from-file', '--resume', '--epochs', '17', expect=1).stderr
+
+
+def propagate(graph, start, alpha, steps=20):
+    degree = np.diff(graph.offsets) + 1.0
+    row = np.repeat(np.arange(graph.n), np.diff(graph.offsets))
+    now = start
+    for _ in range(steps):
+        spread = now / np.sqrt(degree)[:, None]
+        total = spread.copy()
+        np.add.at(total, row, spread[graph.targets])
+        now = (1 - alpha) * start + alpha * total / np.sqrt(degree)[:, None]
+    return now
+
+
+def smooth(graph, p, kind, score):
+    """Correct and Smooth in NumPy, with the same choice of strengths."""
+    y, known, level = graph.one_hot(), graph.split == 0, None
+    chosen, best, alphas = {}, score(p) if kind != 'labels' else -1, (0.2, 0.4, 0.6, 0.8, 0.9)
+    if kind in ('correct', 'both'):
+        errors = np.where(known[:, None], y - p, 0)
+        level = np.abs(errors[known]).sum(1).mean()
+
+        def correct(alpha):
+            e = propagate(graph, errors, alpha)
+            size = np.abs(e).sum(1)
+            scale = np.where(size * 1000 > level, level / np.maximum(size, 1e-300), (size > 0).astype(float))
+            return p + scale[:, None] * e
+        best, alpha = max([(best, 0)] + [(score(correct(a)), a) for a in alphas], key=lambda pair: (pair[0], -pair[1]))
+        chosen['correct'] = alpha
+        p = correct(alpha) if alpha else p
+    if kind != 'correct':
+        start = np.where(known[:, None], y, p if kind != 'labels' else 0)
+        best, alpha = max([(best, 0)] + [(score(propagate(graph, start, a)), a) for a in alphas], key=lambda pair: (pair[0], -pair[1]))
+        chosen['smooth'] = alpha
+        p = propagate(graph, start, alpha) if alpha else p
+    return p, chosen
+
+
+def smoothing_is_correct_and_smooth(work):
+    for store in ('many', 'bits', 'binary'):
+        graph, run = Graph(f'{work}/{store}'), f'{work}/{store}-weak'
+        train(f'{work}/{store}', run, '--epochs', '3')  # a model that leaves something to correct
+        p = probabilities(run, f'{work}/p.npy')
+        here = graph.split == 1
+
+        def score(q):
+            if graph.multi:
+                return metrics.f1_score(graph.truth[here], q[here] > 0.5, average='micro', zero_division=0)
+            return float(np.mean(q[here].argmax(1) == graph.truth[here]))
+        for kind in ('correct', 'smooth', 'both', 'labels'):
+            expected, chosen = smooth(graph, p, kind, score)
+            result = json.loads(call('evaluate', run, '--smooth', kind, '--json', '--quiet').stdout)
+            for step, alpha in chosen.items():
+                close(result['smoothing'][step], alpha, 0, (store, kind, step))
+            close(result['smoothing']['validation_after'], score(expected), 1e-9, (store, kind))
+            test = graph.split == 2
+            if graph.multi:
+                close(result['test']['micro_f1'], metrics.f1_score(graph.truth[test], expected[test] > 0.5, average='micro'), 2e-3)
+                found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
+                assert np.abs(found - np.clip(expected, 1e-7, 1 - 1e-7)).max() < 1e-4
+            else:
+                close(result['test']['micro_f1'], np.mean(expected[test].argmax(1) == graph.truth[test]), 1e-9, (store, kind))
+                found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
+                positive = np.maximum(expected, 1e-30)
+                assert np.abs(found - positive / positive.sum(1, keepdims=True)).max() < 1e-4, (store, kind)
+            # The same bytes with any threads, in little memory, and for some nodes.
+            again = [probabilities(run, f'{work}/t.npy', '--smooth', kind, *more) for more in (['--threads', '1'], ['--memory', '120M'])]
+            assert all(np.array_equal(found, other) for other in again), (store, kind)
+            with open(f'{work}/ids.txt', 'w') as ids:
+                ids.write('7\n3\n')
+            assert np.array_equal(probabilities(run, f'{work}/t.npy', '--smooth', kind, '--nodes', f'{work}/ids.txt'), found[[7, 3]])
+    call('generate', f'{work}/unvalidated', '--nodes', '300', '--edges', '900', '--features', '5', '--split', '60/0/40', '--quiet')
+    train(f'{work}/unvalidated', f'{work}/unvalidated-run')
+    assert 'no labelled validation nodes' in call('evaluate', f'{work}/unvalidated-run', '--smooth', 'both', expect=2).stderr
+    assert 'has no temperature' in call('predict', f'{work}/unvalidated-run', '--what', 'probabilities', '--calibrated', expect=2).stderr
+    call('evaluate', f'{work}/many-weak', '--smooth', 'both', '--evaluation', 'blocks', expect=2)
+
+
+def seeds_have_a_mean(work):
+    arguments = ['train', f'{work}/many', '--run', f'{work}/seeds', '--seeds', '3', '--seed', '5', '--hidden', '16', '--parts', '4',
+                 '--layers', '2', '--epochs', '6', '--quiet']
+    result = json.loads(call(*arguments, '--json').stdout)
+    assert [run['seed'] for run in result['seeds']] == [5, 6, 7]
+    alone = train(f'{work}/many', f'{work}/alone', '--seed', '6', '--epochs', '6')
+    assert alone['test']['micro_f1'] == result['seeds'][1]['test']['micro_f1']
+    values = np.array([run['test']['micro_f1'] for run in result['seeds']])
+    spread = result['scores']['test']['micro_f1']
+    close(spread['mean'], values.mean(), 1e-12)
+    close(spread['deviation'], values.std(ddof=1), 1e-12)
+    half = 4.302653 * values.std(ddof=1) / np.sqrt(3)
+    close(spread['confidence_95'][0], values.mean() - half, 1e-5)
+    close(spread['confidence_95'][1], values.mean() + half, 1e-5)
+    assert json.load(open(f'{work}/seeds/seeds.json')) == result
+    assert 'already exists' in call(*arguments, expect=1).stderr
+    # A seed that is missing is trained, the others are there.
+    shutil.rmtree(f'{work}/seeds/seed-6')
+    text = call('train', '--run', f'{work}/seeds', '--resume', '--seeds', '3').stdout
+    again = json.load(open(f'{work}/seeds/seeds.json'))
+    assert again['scores']['test'] == result['scores']['test']
+    assert re.search(r'Mean   test F1 [\d.]+ ± [\d.]+ % of 3 seeds; 95 % confidence interval of the mean [\d.-]+ to [\d.]+ %', text), text
+
+
+def regression_predicts_numbers(work):
+    """Numbers from CSV and .npy, and scores as scikit-learn has them; in any unit the same model."""
+    rng = np.random.default_rng(3)
+    n, folder = 700, f'{work}/numbers-source'
+    os.mkdir(folder)
+    x = rng.normal(size=(n, 6)).astype(np.float32)
+    ends = np.stack([np.arange(n), (np.arange(n) + rng.integers(1, 9, n)) % n], 1)
+    neighbours = np.zeros((n, 6))
+    np.add.at(neighbours, ends[:, 0], x[ends[:, 1]])
+    np.add.at(neighbours, ends[:, 1], x[ends[:, 0]])
+    value = 1000 + 40 * (x[:, 0] + neighbours[:, 1] + 0.1 * rng.normal(size=n))
+    value[::50] = np.nan
+    np.savetxt(f'{folder}/edges.csv', ends, '%d', ',')
+    np.savetxt(f'{folder}/features.csv', x, '%.9g', ',')
+    with open(f'{folder}/labels.csv', 'w') as file:
+        file.write('id,price\n' + ''.join(f'{v},{"" if np.isnan(value[v]) else repr(float(np.float32(value[v])))}\n' for v in range(n)))
+    call('import', f'{folder}/edges.csv', f'{work}/numbers', '--split', '60/20/20', '--task', 'regression', '--quiet')
+    np.save(f'{work}/y.npy', value)
+    call('import', f'{folder}/edges.csv', f'{work}/numbers-npy', '--labels', f'{work}/y.npy', '--split', '60/20/20', '--task', 'regression', '--quiet')
+    same = [json.load(open(f'{work}/{name}/meta.json'))['content_hash'] for name in ('numbers', 'numbers-npy')]
+    assert same[0] == same[1]
+    assert 'numbers (regression)' in call('info', f'{work}/numbers').stdout
+    options = ['--lr', '0.02', '--epochs', '40']
+    split, truth = np.load(f'{work}/numbers/split.npy'), np.load(f'{work}/numbers/labels.npy').astype(float)
+    for loss in ('mse', 'mae'):
+        run = f'{work}/numbers-{loss}'
+        result = train(f'{work}/numbers', run, '--loss', loss, *options)
+        evaluation = json.loads(call('evaluate', run, '--json', '--quiet').stdout)
+        call('predict', run, '--output', f'{work}/v.npy', '--quiet')
+        found = np.load(f'{work}/v.npy')
+        assert found.shape == (n,) and found.dtype == np.float32
+        text = call('predict', run, '--quiet').stdout.splitlines()
+        assert text[0] == 'id,value' and np.float32(text[8].split(',')[1]) == found[7]
+        for part, role in ROLES.items():
+            here = (split == role) & ~np.isnan(truth)
+            for scores in (result[part], evaluation[part]):
+                assert scores['nodes'] == here.sum()
+                close(scores['r2'], metrics.r2_score(truth[here], found[here]), 1e-5)
+                close(scores['mae'], metrics.mean_absolute_error(truth[here], found[here]), 1e-3)
+                close(scores['rmse'], metrics.mean_squared_error(truth[here], found[here]) ** 0.5, 1e-3)
+        assert result['test']['r2'] > 0.5, result['test']
+        records = [json.loads(line)['validation']['r2'] for line in open(f'{run}/metrics.jsonl')]
+        assert records[result['kept_epoch'] - 1] == max(records)
+        if loss == 'mse':
+            squared = found
+    assert not np.array_equal(squared, found)
+    # In memory that is short, and stopped and resumed: the same numbers.
+    train(f'{work}/numbers', f'{work}/numbers-small', '--memory', '130M', *options)
+    train(f'{work}/numbers', f'{work}/numbers-parts', '--lr', '0.02', '--epochs', '11')
+    call('train', '--run', f'{work}/numbers-parts', '--resume', '--epochs', '40', '--quiet')
+    for run in ('numbers-small', 'numbers-parts'):
+        call('predict', f'{work}/{run}', '--output', f'{work}/w.npy', '--quiet')
+        assert np.array_equal(np.load(f'{work}/w.npy'), squared), run
+    by = train(f'{work}/numbers', f'{work}/numbers-by', '--select-by', 'mae', *options)
+    records = [json.loads(line)['validation']['mae'] for line in open(f'{work}/numbers-by/metrics.jsonl')]
+    assert records[by['kept_epoch'] - 1] == min(records)
+    assert re.search(r'R².*MAE', call('evaluate', f'{work}/numbers-by').stdout)
+    call('report', f'{work}/numbers-by', '--output', f'{work}/numbers.html', '--quiet')
+    for arguments in (['predict', f'{work}/numbers-by', '--what', 'probabilities'], ['evaluate', f'{work}/numbers-by', '--smooth', 'both'],
+                      ['train', f'{work}/numbers', '--class-weights', 'balanced'], ['train', f'{work}/numbers', '--select-by', 'macro-f1'],
+                      ['train', f'{work}/many', '--select-by', 'r2']):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=work)
+        assert done.returncode == 2, (arguments, done.returncode, done.stderr)
+
+
+def main():
+    work = tempfile.mkdtemp(dir='/dev/shm' if os.path.isdir('/dev/shm') else None)
+    try:
+        for test in (scores_agree, thresholds_are_best, select_by_chooses, weights_count, smoothing_is_correct_and_smooth,
+                     seeds_have_a_mean, regression_predicts_numbers):
+            if len(sys.argv) > 2 and test.__name__ not in sys.argv[2:] and test is not scores_agree:
+                continue
+            test(work)
+            print('ok', test.__name__, flush=True)
+    finally:
+        shutil.rmtree(work)
+
+
+if __name__ == '__main__':
+    main()

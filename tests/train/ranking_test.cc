@@ -1,0 +1,170 @@
+// ROC-AUC, average precision, thresholds and temperature against their definitions, written the slow way.
+#include "train/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "common/random.h"
+#include "common/threads.h"
+#include "train/calibration.h"
+
+namespace cgcn {
+namespace {
+
+// Few distinct values, so that there are ties.
+std::vector<float> draw(size_t count, float shift, uint64_t seed) {
+  Random random(seed, Purpose::kTest);
+  std::vector<float> values(count);
+  for (float& value : values) value = std::round(8 * (random.normal() + shift)) / 8;
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+double slow_auc(const std::vector<float>& with, const std::vector<float>& without) {
+  double right = 0;
+  for (const float a : with)
+    for (const float b : without) right += a > b ? 1 : a == b ? 0.5 : 0;
+  return right / static_cast<double>(with.size() * without.size());
+}
+
+double slow_precision(const std::vector<float>& with, const std::vector<float>& without) {
+  std::map<float, bool, std::greater<>> levels;
+  for (const float z : with) levels[z];
+  for (const float z : without) levels[z];
+  double sum = 0, before = 0;
+  for (const auto& [level, unused] : levels) {
+    const auto above = [level = level](const std::vector<float>& values) {
+      return static_cast<double>(std::count_if(values.begin(), values.end(), [&](float z) { return z >= level; }));
+    };
+    const double hits = above(with), recall = hits / static_cast<double>(with.size());
+    sum += (recall - before) * hits / (hits + above(without));
+    before = recall;
+  }
+  return sum;
+}
+
+double f1_at(float threshold, const std::vector<float>& with, const std::vector<float>& without) {
+  const auto above = [&](const std::vector<float>& values) {
+    return static_cast<double>(std::count_if(values.begin(), values.end(), [&](float z) { return z > threshold; }));
+  };
+  return 2 * above(with) / (above(with) + above(without) + static_cast<double>(with.size()));
+}
+
+TEST(Ranking, EqualsItsDefinition) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const auto with = draw(1 + seed * 3, 0.4f, 2 * seed), without = draw(1 + seed * 7, -0.3f, 2 * seed + 1);
+    EXPECT_NEAR(roc_auc({with, without}), slow_auc(with, without), 1e-12);
+    EXPECT_NEAR(average_precision({with, without}), slow_precision(with, without), 1e-12);
+  }
+}
+
+TEST(Ranking, TheThresholdHasTheBestF1) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const float shift = static_cast<float>(seed % 5) - 2;
+    const auto with = draw(1 + seed * 2, shift, 2 * seed), without = draw(seed * 3, shift - 0.7f, 2 * seed + 1);
+    const float chosen = best_threshold({with, without});
+    double best = f1_at(0, with, without);
+    for (const auto& values : {with, without})
+      for (const float z : values) best = std::max({best, f1_at(z, with, without), f1_at(z - 0.01f, with, without)});
+    EXPECT_NEAR(f1_at(chosen, with, without), best, 1e-12);
+    if (f1_at(0, with, without) == best) {
+      EXPECT_EQ(chosen, 0);  // the nearest to 0 of those that are as good
+    }
+  }
+  EXPECT_EQ(best_threshold({{}, {}}), 0);
+  const std::vector<float> without = {1, 2};
+  EXPECT_EQ(best_threshold({{}, without}), 0);
+}
+
+struct Problem {
+  Dataset data;
+  SlabMatrix whole, spilled;
+
+  Problem(NodeId nodes, uint32_t classes, bool multi_label) {
+    Random random(7, Purpose::kTest);
+    std::vector<uint8_t> split(nodes), bits(multi_label ? nodes * Labels::row_bytes(classes) : 0);
+    std::vector<int32_t> labels(multi_label ? 0 : nodes);
+    whole = SlabMatrix(nodes, classes, 0);
+    spilled = SlabMatrix(nodes, classes, 3);
+    for (NodeId v = 0; v < nodes; ++v) {
+      split[v] = random.below(5) == 0 ? 255 : static_cast<uint8_t>(random.below(3));
+      const auto label = static_cast<uint32_t>(random.below(classes));
+      if (!multi_label) labels[v] = random.below(9) == 0 ? -1 : static_cast<int32_t>(label);
+      float* row = whole.matrix().row(v);
+      for (uint32_t c = 0; c < classes; ++c) {
+        const bool has = multi_label ? random.below(4) == 0 : c == label;
+        if (multi_label && has) bits[v * Labels::row_bytes(classes) + c / 8] |= static_cast<uint8_t>(1u << (c % 8));
+        row[c] = 3 * random.normal() + (has ? 2.0f : 0.0f);
+      }
+      spilled.write_rows({v, v + 1}, row);
+    }
+    data.graph = CsrGraph(std::vector<EdgeOffset>(nodes + 1, 0), std::vector<NodeId>(), std::vector<float>(), false);
+    data.split = std::move(split);
+    data.labels = multi_label ? Labels::multi(std::move(bits), classes) : Labels::single(std::move(labels), classes);
+  }
+};
+
+TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
+  const Problem problem(3000, 10, true);
+  set_thread_count(1);
+  const RankScores expected = *rank_part(problem.whole, problem.data, Role::kTest, uint64_t{1} << 30);
+  const auto thresholds = choose_thresholds(problem.whole, problem.data, uint64_t{1} << 30);
+  const double temperature = *fit_temperature(problem.whole, problem.data);
+  set_thread_count(3);
+  for (const uint64_t memory : {uint64_t{0}, uint64_t{30'000}, uint64_t{1} << 30})
+    for (const SlabMatrix* logits : {&problem.whole, &problem.spilled}) {
+      const RankScores scores = *rank_part(*logits, problem.data, Role::kTest, memory);
+      EXPECT_EQ(scores.roc_auc, expected.roc_auc);
+      EXPECT_EQ(scores.average_precision, expected.average_precision);
+      EXPECT_EQ(choose_thresholds(*logits, problem.data, memory), thresholds);
+      EXPECT_EQ(*fit_temperature(*logits, problem.data), temperature);
+    }
+  set_thread_count(0);
+  double area = 0;
+  for (uint32_t c = 0; c < 10; ++c) {
+    std::vector<float> with, without;
+    for (NodeId v = 0; v < 3000; ++v)
+      if (problem.data.role(v) == Role::kTest)
+        (problem.data.labels.has(v, c) ? with : without).push_back(problem.whole.matrix().row(v)[c]);
+    area += slow_auc(with, without) / 10;
+  }
+  EXPECT_NEAR(expected.roc_auc, area, 1e-12);
+}
+
+TEST(Calibration, TheTemperatureHasTheLeastLoss) {
+  for (const bool multi_label : {false, true}) {
+    const Problem problem(2000, 6, multi_label);
+    const Labels& labels = problem.data.labels;
+    const auto loss_at = [&](double temperature) {
+      double loss = 0;
+      std::vector<float> row(6);
+      for (NodeId v = 0; v < 2000; ++v) {
+        if (problem.data.role(v) != Role::kValidation) continue;
+        for (uint32_t c = 0; c < 6; ++c) row[c] = static_cast<float>(problem.whole.matrix().row(v)[c] / temperature);
+        if (!multi_label && labels.class_of(v) >= 0)
+          loss += softmax_loss(row, static_cast<uint32_t>(labels.class_of(v)));
+        for (uint32_t c = 0; multi_label && c < 6; ++c) loss += sigmoid_loss(row[c], labels.has(v, c));
+      }
+      return loss;
+    };
+    const double temperature = *fit_temperature(problem.whole, problem.data), loss = loss_at(temperature);
+    EXPECT_GT(temperature, 1.5);  // the logits are too sure of themselves
+    for (double other = 0.3; other < 30; other *= 1.05) EXPECT_LE(loss, loss_at(other) + 1e-3);
+  }
+}
+
+TEST(Calibration, ErrorIsThatOfTheBins) {
+  CalibrationBins bins;
+  for (int i = 0; i < 10; ++i) bins.add(0.95, i < 8);  // sure of 9.5, right in 8
+  for (int i = 0; i < 30; ++i) bins.add(0.4, i < 15);
+  bins.add(1.0, true);
+  EXPECT_NEAR(bins.error(), (1.5 + 3.0 + 0.0) / 41, 1e-12);
+  EXPECT_EQ(CalibrationBins().error(), 0);
+}
+
+}  // namespace
+}  // namespace cgcn
