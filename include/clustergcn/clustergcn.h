@@ -198,7 +198,7 @@ class CLUSTERGCN_API Options {
   ~Options();
   Options(const Options& other);
   Options& operator=(const Options& other);
-  // Settings by name; set() before it is overruled. Without one, train() chooses from the graph what nobody set.
+  // Settings by name; set() before it is overruled. "auto": train() chooses from the graph what nobody set.
   Options& recipe(const std::string& name);
   Options& set(const std::string& name, const std::string& value);
   std::string get(const std::string& name) const;

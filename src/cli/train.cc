@@ -195,7 +195,7 @@ void add_train_command(CLI::App& program) {
   command.add_option("store", state->store, "graph store; optional with --resume");
   command.add_option("--run", state->run, "run folder to write; default: runs/NAME-N")->type_name("DIR")->group("Run");
   command.add_flag("--resume", state->resume, "continue the run in --run DIR")->group("Run");
-  command.add_option("--recipe", state->settings.recipe, "named settings [auto]: " + recipe_names())
+  command.add_option("--recipe", state->settings.recipe, "named settings: " + recipe_names())
       ->type_name("NAME")
       ->group("Run");
   mark_advanced(
