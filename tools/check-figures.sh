@@ -40,7 +40,7 @@ real() { [ -d "$data/$1" ] || { skipped=$((skipped + 1)); echo "skipped: $1 is n
 
 # README: the built-in graph
 "$program" generate "$work/small" --like small --quiet
-train readme "$work/small" --epochs 30
+train readme "$work/small" --recipe none --epochs 30
 figure README.md 'Test F1 \K[0-9.]+' 0.8 "$(percent test.micro_f1 "$work/readme.json")"
 figure README.md 'macro F1 \K[0-9.]+' 0.8 "$(percent test.macro_f1 "$work/readme.json")"
 figure README.md 'validation F1 \K[0-9.]+' 0.8 "$(percent validation.micro_f1 "$work/readme.json")"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Accuracy on real graphs and generated shapes: imports or generates each, trains with several seeds, and prints mean and deviation of the test score.
 
-    benchmarks/accuracy/run.py --data FOLDER [--only cora …] [--settings default fixed recipe] [--seeds 5]
+    benchmarks/accuracy/run.py --data FOLDER [--only cora …] [--settings auto fixed recipe] [--seeds 5]
 
-default: `train` without options. fixed: the fixed defaults (`--recipe none`). recipe: the best recipe by name. For the strongest of GCN, GraphSAGE and GAT on the same
+auto: `--recipe auto`. fixed: the fixed defaults (`--recipe none`). recipe: the best recipe by name. For the strongest of GCN, GraphSAGE and GAT on the same
 stores: torch_baselines.py.
 """
 import argparse
@@ -37,7 +37,7 @@ def main():
     arguments.add_argument("--seeds", type=int, default=5)
     arguments.add_argument("--threads", type=int, default=0)
     arguments.add_argument("--only", nargs="*", choices=list(GRAPHS), metavar="GRAPH", help="graphs by name")
-    arguments.add_argument("--settings", nargs="*", default=["default", "fixed", "recipe"], choices=["default", "fixed", "recipe"])
+    arguments.add_argument("--settings", nargs="*", default=["auto", "fixed", "recipe"], choices=["auto", "fixed", "recipe"])
     given = arguments.parse_args()
 
     def run(*words):
@@ -53,7 +53,7 @@ def main():
                     run("import", given.data / source, store, "--quiet")
                 else:
                     run("generate", store, "--quiet", *source)
-            options = {"default": [], "fixed": ["--recipe", "none"], "recipe": recipe}
+            options = {"auto": ["--recipe", "auto"], "fixed": ["--recipe", "none"], "recipe": recipe}
             for settings in given.settings:
                 results = []
                 for seed in range(1, given.seeds + 1):

@@ -200,7 +200,8 @@ class CLUSTERGCN_API Options {
   ~Options();
   Options(const Options& other);
   Options& operator=(const Options& other);
-  Options& recipe(const std::string& name);  // settings by name; set() before it is overruled
+  // Settings by name; set() before it is overruled. "auto": train() chooses from the graph what nobody set.
+  Options& recipe(const std::string& name);
   Options& set(const std::string& name, const std::string& value);
   std::string get(const std::string& name) const;
   static std::vector<OptionInfo> all();

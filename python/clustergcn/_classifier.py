@@ -73,7 +73,8 @@ class ClusterGCNClassifier:
         Every option of ``clustergcn train``, with underscores in its name; ``ClusterGCNClassifier.options()`` lists
         them. Defaults are those of the command line.
     recipe : str, optional
-        A preset ("cora", "ppi", …); other parameters override it.
+        A preset ("cora", "ppi", …); other parameters override it. "auto": chosen from the graph, as the command line
+        does.
     threads : int
         0: all cores.
     verbose : int

@@ -99,6 +99,11 @@ void ConvolutionInput::gather(const Step& step, const FeatureMatrix& left, const
   });
 }
 
+ModelOptions with_input_dropout(ModelOptions options) {
+  options.dropout = options.first_dropout();
+  return options;
+}
+
 void gather_features(const FeatureMatrix& features, const Batch& batch, Matrix out) {
   kernels::parallel_rows(out.rows, kPassRows, [&](RowRange rows) { gather_block(features, batch, rows, {}, out); });
 }

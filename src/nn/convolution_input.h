@@ -47,6 +47,9 @@ class ConvolutionInput {
   uint8_t *left_bits_ = nullptr, *right_bits_ = nullptr, *source_bits_ = nullptr;
 };
 
+// The options as the layer that takes the features has them.
+ModelOptions with_input_dropout(ModelOptions options);
+
 // The batch's rows of dense features.
 void gather_features(const FeatureMatrix& features, const Batch& batch, kernels::Matrix out);
 

@@ -15,7 +15,7 @@ using kernels::padded;
 InputLayer::InputLayer(const LayerShape& shape, const ModelOptions& options, bool sparse, Parameters& parameters)
     : Layer(shape),
       sparse_(sparse),
-      input_(shape.number, shape.in, options),
+      input_(shape.number, shape.in, with_input_dropout(options)),
       linear_(shape.name(), input_.columns(), shape.out, options.bias, parameters) {
   if (!shape.last && options.norm_place == NormPlace::kAfter)
     activation_ = Activation(shape.name(), out(), options.norm(), parameters);
@@ -31,9 +31,9 @@ void InputLayer::plan(Workspace& workspace, std::span<const size_t> rows) {
 void InputLayer::forward(const Step& step, Matrix, Matrix out) {
   const Matrix z = activation_.on() ? activation_.input(out.rows) : out;
   if (sparse_)
-    forward_sparse(step, z);
+    forward_sparse(step.of_input(), z);
   else
-    forward_dense(step, z);
+    forward_dense(step.of_input(), z);
   if (activation_.on()) activation_.forward(step, {}, out);
 }
 

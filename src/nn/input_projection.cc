@@ -13,6 +13,7 @@ constexpr const char* kName = "projection";
 
 // D drops parts of X, wherever the convolutions have it.
 ModelOptions without_aggregation(ModelOptions options) {
+  options = with_input_dropout(options);
   options.convolution = ConvolutionForm::kPlain;
   options.dropout_place = DropoutPlace::kAfter;
   return options;
@@ -42,10 +43,10 @@ void InputProjection::forward(const Step& step, Matrix, Matrix out) {
   const Matrix z = activation_.on() ? activation_.input(out.rows) : out;
   const FeatureMatrix& x = step.input.x;
   if (sparse_) {
-    sparse_rows_.gather(step, input_.stream(), {.left = x});
+    sparse_rows_.gather(step.of_input(), input_.stream(), {.left = x});
     sparse_rows_.multiply(linear_, true, z);
   } else {
-    input_.gather(step, x, x, linear_.input(z.rows));
+    input_.gather(step.of_input(), x, x, linear_.input(z.rows));
     linear_.forward(z);
   }
   if (activation_.on()) activation_.forward(step, {}, out);

@@ -150,8 +150,8 @@ Matrix Model::Network::forward(Step step) {
   const Remainder* remainder = options.layers > 1 ? step.batch.remainder(2) : nullptr;
   CGCN_CHECK(remainder == nullptr || step.input.history != nullptr);
   if (remainder == nullptr) return run_layers(step);
-  if (remainder->of_mean.rows > 0 && step.dropout > 0) {
-    run_layers({step.batch, step.input, step.seed, 0, Terms::kOnly, step.training});
+  if (remainder->of_mean.rows > 0 && (step.dropout > 0 || step.input_dropout > 0)) {
+    run_layers({step.batch, step.input, step.seed, 0, Terms::kOnly, 0, step.training});
     return run_layers(step);
   }
   step.terms = Terms::kRenewed;
@@ -183,7 +183,7 @@ void Model::Network::backward(const Step& step, Matrix gradient, const GradientP
 
 StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed,
                                     const GradientPass& pass) {
-  const Step step{batch, input, seed, options().dropout, Terms::kKept, /*training=*/true};
+  const Step step{batch, input, seed, options().dropout, Terms::kKept, options().first_dropout(), /*training=*/true};
   const Matrix logits = network_->forward(step);
   const double loss = network_->loss.replace_by_gradient(batch, input.labels, logits, pass.scale);
   network_->backward(step, logits, pass);

@@ -40,6 +40,8 @@ void ModelOptions::list_options(OptionList& list) {
       .range(0, 10);
   list.add("bias", &bias, "a bias in every layer");
   list.add("dropout", &dropout, "dropout on every layer's input").range(0, 0.99).common();
+  list.add("input-dropout", &input_dropout, "dropout on the features, the input of the first layer; -1: as --dropout")
+      .range(-1, 0.99);
   list.add_choice("dropout-place", &dropout_place, {{"after", DropoutPlace::kAfter}, {"before", DropoutPlace::kBefore}},
                   "dropout on [N(A)H, H], or on H before aggregation");
   list.add_choice("head", &head,

@@ -36,6 +36,7 @@ struct ModelOptions {
   bool residual = false;
   bool bias = false;
   float dropout = 0.2f;
+  float input_dropout = -1;  // of the features; -1: as dropout
   DropoutPlace dropout_place = DropoutPlace::kAfter;
   HeadKind head = HeadKind::kConvolution;
   Jumping jumping = Jumping::kNone;
@@ -43,6 +44,7 @@ struct ModelOptions {
   float identity_mapping = 0;  // λ of GCNII; β_l = log(λ / l + 1)
 
   void list_options(OptionList& list);
+  float first_dropout() const { return input_dropout < 0 ? dropout : input_dropout; }
   NormKind norm() const { return batch_norm ? NormKind::kBatch : layer_norm ? NormKind::kLayer : NormKind::kNone; }
   HeadKind head_kind() const { return jumping != Jumping::kNone ? HeadKind::kLinear : head; }
   // Convolutions that are followed by another or by a linear head: the hidden ones.

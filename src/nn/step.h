@@ -28,8 +28,15 @@ struct Step {
   uint64_t seed = 0;
   float dropout = 0;  // 0 in inference
   Terms terms = Terms::kKept;
-  bool training = false;  // statistics of this batch; else those of inference
+  float input_dropout = 0;  // the same of the layer that takes the features
+  bool training = false;    // statistics of this batch; else those of inference
 
+  // As that layer sees it.
+  Step of_input() const {
+    Step own = *this;
+    own.dropout = input_dropout;
+    return own;
+  }
   kernels::DropoutKey dropout_key(uint32_t stream) const { return {seed, batch.epoch, batch.index, stream}; }
 };
 

@@ -4,20 +4,27 @@
 #include <cmath>
 
 #include "common/progress.h"
-#include "graph/statistics.h"
 
 namespace cgcn {
 namespace {
 
 constexpr uint64_t kSampledRows = 5000;  // of dense features, evenly over the nodes
 
-// Shares of labels: below the first the model must be kept from learning them by heart.
-constexpr double kFewLabels = 0.1;
-constexpr uint64_t kFewPerClass = 100;
+// With fewer labels than both, the network must be kept from overfitting them: smoothing over edges does more than
+// weights can.
+constexpr double kFewLabels = 0.1;      // of the nodes
+constexpr uint64_t kFewPerClass = 100;  // training nodes
+constexpr double kAlike = 0.5;          // homophily from which on neighbours are of use as they are
+constexpr uint64_t kOneBatch = 30'000;  // nodes that are trained on as one batch
+constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
+constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
+
+constexpr NodeId kReleasedNodes = 1 << 16;  // whose pages are given back at a time
 
 void count_edges(const Dataset& data, GraphCounts& counts) {
   uint64_t alike = 0, compared = 0;
   for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (v % kReleasedNodes == 0 && v > 0) data.graph.release_rows(v - kReleasedNodes, v);
     if (data.role(v) != Role::kTrain) continue;
     for (const NodeId u : data.graph.neighbours(v)) {
       if (u == v) continue;
@@ -33,7 +40,7 @@ void count_edges(const Dataset& data, GraphCounts& counts) {
       alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
     }
   }
-  counts.training_edges /= 2;
+  if (!data.graph.directed()) counts.training_edges /= 2;
   if (compared > 0) counts.homophily = static_cast<double>(alike) / static_cast<double>(compared);
 }
 
@@ -78,15 +85,18 @@ class Chooser {
   }
   void choose_nodes();
   void choose_features();
+  void choose_smoothing_network();
   void choose_network();
   void choose_batches();
   void choose_steps();
+  uint64_t trained_nodes() const { return transductive_ ? counts_.nodes : counts_.training; }
 
   const GraphCounts& counts_;
   const RunOptions& known_;
   const std::function<bool(const std::string&)>& is_set_;
   std::vector<Choice> choices_;
   bool transductive_ = false;
+  uint64_t batches_ = 1;  // per epoch
 };
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -94,8 +104,11 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 std::vector<Choice> Chooser::choose() {
   choose_nodes();
   choose_features();
-  choose_network();
   choose_batches();
+  if (counts_.smooths())
+    choose_smoothing_network();
+  else if (counts_.features != FeatureMatrix::Kind::kIdentity)
+    choose_network();
   choose_steps();
   return std::move(choices_);
 }
@@ -105,62 +118,93 @@ void Chooser::choose_nodes() {
   transductive_ = known_.partition.transductive;
   if (counts_.joining_edges == 0 || is_set_("transductive")) return;
   transductive_ = true;
-  const double share =
-      static_cast<double>(counts_.joining_edges) / static_cast<double>(counts_.joining_edges + counts_.training_edges);
+  const uint64_t seen = counts_.joining_edges + counts_.training_edges;
   set("transductive", "true",
-      fmt::format("{} of the training nodes' edges lead to other nodes, which are in the same graph", percent(share)));
+      fmt::format("{} of the training nodes' edges lead to other nodes: all are in one graph",
+                  percent(static_cast<double>(counts_.joining_edges) / static_cast<double>(seen))));
 }
 
 void Chooser::choose_features() {
   constexpr double kMany = 0.1;
-  if (counts_.uneven_columns > kMany && !known_.train.normalise_rows)
+  constexpr uint64_t kMostCopied = 250'000'000;  // values; scaled features are copies in memory
+  if (counts_.nodes * counts_.columns > kMostCopied || known_.memory.given() || known_.train.normalise_rows) return;
+  if (counts_.uneven_columns > kMany)
     set("standardise", "true",
-        fmt::format("{} of the feature columns have another scale than mean 0, deviation 1",
-                    percent(counts_.uneven_columns)));
+        fmt::format("{} of the feature columns are far from mean 0, deviation 1", percent(counts_.uneven_columns)));
 }
 
+// Kipf and Welling's form, wide and strongly regularised.
+void Chooser::choose_smoothing_network() {
+  const std::string reason = fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
+                                         format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
+  set("layers", 2, reason);
+  set("hidden", 256, reason);
+  set("conv", "plain", reason);
+  set("normalisation", "symmetric", reason);
+  set("input-normalisation", "symmetric", reason);
+  set("layer-norm", "false", reason);
+  set("bias", "true", reason);
+  set("dropout", 0.8, reason);
+  set("weight-decay", 0.01, reason);
+  set("decay-scope", "first-layer", reason);
+  if (counts_.features == FeatureMatrix::Kind::kSparse) set("dense-adam", "true", reason);
+}
+
+// BatchNorm where one batch is the whole graph, whose statistics are those of inference; clusters differ in them.
 void Chooser::choose_network() {
-  if (counts_.few_labels()) {
-    const std::string reason =
-        fmt::format("few labels: {} training nodes per class, {} of the nodes",
-                    format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
-    set("layers", 2, reason);
-    set("hidden", 128, reason);
-    set("conv", "plain", reason);
-    set("normalisation", "symmetric", reason);
-    set("input-normalisation", "symmetric", reason);
-    set("layer-norm", "false", reason);
-    set("bias", "true", reason);
-    set("dropout", 0.8, reason);
-    set("weight-decay", 0.01, reason);
-    set("decay-scope", "first-layer", reason);
-    set("dense-adam", "true", reason);
-    return;
-  }
-  const std::string reason = fmt::format("{} training nodes", format_count(counts_.labelled));
-  set("dropout", 0.5, reason);
-  if (counts_.nodes < 50000) set("layers", 2, "a small graph");
+  constexpr uint64_t kWide = 512, kVeryWide = 2000;  // feature columns
+  const std::string labels = fmt::format("{} training nodes", format_count(counts_.labelled));
+  if (batches_ == 1 && !is_set_("layer-norm")) set("batch-norm", "true", "one batch: its statistics are the graph's");
+  const std::string columns = fmt::format("{} feature columns", format_count(counts_.columns));
+  set("dropout", counts_.columns < kWide ? 0.3 : 0.5, columns);
+  if (counts_.columns < kWide) set("input-dropout", 0, columns + ", each of which may matter");
+  if (batches_ == 1) set("hidden", 128, labels);
+  // vrgcn keeps no history of features.
+  if (counts_.columns >= kVeryWide && known_.method.method != Method::kVrGcn &&
+      !any_set({"first-layer", "input-normalisation"}))
+    set("input-projection", "true", columns + " become few before they are aggregated");
 }
 
 void Chooser::choose_batches() {
-  if (!known_.method.uses_clusters() || any_set({"parts", "per-batch", "from"})) return;
-  const uint64_t nodes = transductive_ ? counts_.nodes : counts_.labelled;
-  const uint64_t parts = std::max<uint64_t>(10, nodes / 1000);
-  const uint64_t per_batch = counts_.few_labels() ? 1 : std::clamp<uint64_t>(parts / 5, 1, 10);
-  set("parts", std::min(parts, nodes), fmt::format("{} nodes to train on", format_count(nodes)));
-  set("per-batch", per_batch, fmt::format("{} batches per epoch", parts / per_batch));
+  const uint64_t nodes = trained_nodes();
+  const bool may_be_one = !any_set({"method", "parts", "per-batch", "partitioner", "from", "batches-per-step"}) &&
+                          !known_.memory.given() && known_.train.batches_per_step == 1;
+  if (nodes <= kOneBatch && may_be_one)
+    return set("method", "full-batch", fmt::format("{} nodes make one batch", format_count(nodes)));
+  if (known_.method.method == Method::kFullBatch) return;
+  if (!known_.method.uses_clusters()) {
+    batches_ = 1 + counts_.labelled / std::max(1u, known_.method.targets);
+    return;
+  }
+  const bool set_by_hand = any_set({"parts", "per-batch", "from"});
+  const uint64_t parts = set_by_hand ? known_.partition.parts_of(nodes) : std::max<uint64_t>(1, nodes / kNodesPerPart);
+  const uint64_t per_batch = set_by_hand ? known_.train.clusters_per_batch(static_cast<uint32_t>(parts))
+                                         : std::clamp<uint64_t>(parts / 4, 1, kPartsPerBatch);
+  batches_ = (parts + per_batch - 1) / per_batch;
+  if (set_by_hand) return;
+  set("parts", parts, fmt::format("{} nodes, about {} per cluster", format_count(nodes), kNodesPerPart));
+  set("per-batch", per_batch, fmt::format("{} batches per epoch", format_count(batches_)));
 }
 
+// As many steps for a graph of any size, but at least so many epochs: the time grows with the graph.
 void Chooser::choose_steps() {
-  set("schedule", "cosine", "the rate falls to 0 in the time that is planned");
-  set("lr", counts_.few_labels() ? 0.002 : 0.005, "with the cosine schedule");
-  const uint64_t epochs = std::clamp<uint64_t>(20'000'000 / counts_.nodes, 30, 200);
-  set("epochs", epochs, fmt::format("{} nodes", format_count(counts_.nodes)));
+  constexpr uint64_t kMost = 200, kLeast = 30;
+  const uint64_t epochs = batches_ == 1 ? kMost : std::clamp<uint64_t>(kSteps / batches_, kLeast, kMost);
+  const std::string reason = fmt::format("{} steps", format_count(epochs * batches_));
+  set("epochs", epochs, reason);
+  const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
+  if (asked < 10) return;
+  set("schedule", "cosine", reason);
+  if (counts_.smooths()) return set("lr", 0.002, "strong weight decay");
+  set("warmup", asked / 20, "the norm's scales settle first");
 }
 
 }  // namespace
 
-bool GraphCounts::few_labels() const { return labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass; }
+bool GraphCounts::smooths() const {
+  const bool few = labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
+  return few && !multi_label && features != FeatureMatrix::Kind::kIdentity && (homophily < 0 || homophily >= kAlike);
+}
 
 GraphCounts count_graph(const Dataset& data) {
   GraphCounts counts;
@@ -169,6 +213,7 @@ GraphCounts count_graph(const Dataset& data) {
   counts.classes = data.labels.num_classes();
   counts.multi_label = data.labels.multi_label();
   counts.has_validation = data.split_sizes()[1] > 0;
+  counts.training = data.split_sizes()[0];
   for (NodeId v = 0; v < data.num_nodes(); ++v) counts.labelled += data.is_trained_on(v) ? 1 : 0;
   if (data.labels.present()) count_edges(data, counts);
   counts.features = data.features.kind();

@@ -1,4 +1,4 @@
-// The recipe `auto`, which `train` takes unless another one is named: settings chosen from counts of the graph, each
+// The recipe `auto`: settings chosen from counts of the graph, each
 // with its reason. The bits of a run are a function of data, options and seed as ever: the choices are made from the
 // data alone.
 #pragma once
@@ -14,6 +14,7 @@ namespace cgcn {
 // What the choices are made from. One pass over the edges, one over the features of some rows.
 struct GraphCounts {
   uint64_t nodes = 0, edges = 0;
+  uint64_t training = 0;  // nodes
   uint64_t labelled = 0;  // training nodes with a label
   uint64_t classes = 0;
   bool multi_label = false, has_validation = false;
@@ -27,7 +28,7 @@ struct GraphCounts {
 
   double labelled_share() const { return nodes > 0 ? static_cast<double>(labelled) / static_cast<double>(nodes) : 0; }
   uint64_t labelled_per_class() const { return classes > 0 ? labelled / classes : 0; }
-  bool few_labels() const;
+  bool smooths() const;  // few labels, on neighbours that are alike
 };
 
 GraphCounts count_graph(const Dataset& data);

@@ -40,7 +40,8 @@ void require_possible(const RunOptions& options, const Dataset& data) {
     throw Error("vrgcn keeps a history of embeddings that every batch changes: a step has one batch, in one process",
                 "--batches-per-step", "leave it and mpirun out, or use another --method");
   if (options.method.first_layer == FirstLayer::kBatch && !options.model.input_projection &&
-      !data.features.is_dense() && options.model.dropout > 0 && options.model.dropout_place == DropoutPlace::kAfter)
+      !data.features.is_dense() && options.model.first_dropout() > 0 &&
+      options.model.dropout_place == DropoutPlace::kAfter)
     throw Error(
         "with sparse features, a first layer that aggregates over the batch cannot apply dropout after aggregation",
         "--first-layer batch", "--dropout-place before, or --dropout 0");

@@ -77,7 +77,7 @@ void RunOptions::relate(OptionList& list) {
   need({"fanout", "layer-nodes", "importance", "control-variate", "normalisation", "dropout-place"}, aggregates,
        "a single layer uses A·X and no edges of the batch");
   need(
-      {"dropout-place"}, [this] { return model.dropout > 0; }, "--dropout 0");
+      {"dropout-place"}, [this] { return model.dropout > 0 || model.first_dropout() > 0; }, "--dropout 0");
   need(
       {"input-normalisation"}, [this] { return method.first_layer == FirstLayer::kExact; }, "--first-layer batch");
   need(

@@ -1,5 +1,6 @@
 // The program as a user runs it: generate, train, evaluate, predict; stopping and killing it; and every refusal.
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "graph/npy.h"
@@ -94,6 +95,36 @@ TEST_F(EndToEnd, LaterSourcesOfOptionsWin) {
   ASSERT_EQ(run({"train", "g", "--config", "r/config.toml", "--run", "again"}).exit_code, 0);
   EXPECT_EQ(weights("r"), weights("again"));
   EXPECT_EQ(read_text_file(folder_ / "r" / "config.toml"), read_text_file(folder_ / "again" / "config.toml"));
+}
+
+// What `auto` chooses is said with its reason and written down; what is given by hand wins, in config.toml too.
+TEST_F(EndToEnd, ChoicesAreSaidWrittenAndOverruled) {
+  generate("g");
+  const auto trained = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "g", "--recipe", "auto", "--epochs", "2", "--run", name});
+    Outcome outcome = run(std::move(more));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return outcome;
+  };
+  const Outcome said = trained("said", {});
+  EXPECT_THAT(said.errors, HasSubstr("auto: --transductive: "));
+  EXPECT_TRUE(load_model(folder_ / "said" / "last.safetensors").options.partition.transductive);
+  EXPECT_THAT(read_text_file(folder_ / "said" / "config.toml"), HasSubstr("transductive = true"));
+  EXPECT_THAT(trained("quiet", {"--quiet"}).errors, testing::Not(HasSubstr("auto:")));
+  EXPECT_EQ(weights("said"), weights("quiet"));
+
+  const nlohmann::json result = nlohmann::json::parse(trained("by-hand", {"--no-transductive", "--json"}).output);
+  EXPECT_FALSE(load_model(folder_ / "by-hand" / "last.safetensors").options.partition.transductive);
+  std::set<std::string> options;
+  for (const nlohmann::json& choice : result.at("choices")) options.insert(choice.at("option").get<std::string>());
+  EXPECT_EQ(options.count("transductive") + options.count("epochs"), 0u);
+  EXPECT_GT(options.size(), 0u);
+  // The line to paste, and the file, give the run again.
+  ASSERT_EQ(run({"train", "g", "--config", "by-hand/config.toml", "--recipe", "auto", "--run", "again"}).exit_code, 0);
+  EXPECT_EQ(weights("by-hand"), weights("again"));
+  // A run that goes on keeps its own.
+  ASSERT_EQ(run({"train", "--run", "said", "--resume", "--quiet"}).exit_code, 0);
+  EXPECT_EQ(weights("said"), weights("quiet"));
 }
 
 TEST_F(EndToEnd, RefusesWithOneClearMessage) {

@@ -265,6 +265,25 @@ std::vector<Case> all_cases() {
     c.input = InputKind::kSparse;
     c.options.residual = true;
   });
+  add("InputDropout", 3, [](Case& c) {
+    c.options.dropout = 0.2f;
+    c.options.input_dropout = 0.5f;
+  });
+  add("InputDropoutAlone", 2, [](Case& c) {
+    c.options.input_dropout = 0.4f;
+    c.input = InputKind::kSparse;
+  });
+  add("NoInputDropoutProjection", 2, [&](Case& c) {
+    projection(c);
+    c.options.dropout = 0.3f;
+    c.options.input_dropout = 0;
+    c.input = InputKind::kSparse;
+  });
+  add("InputDropoutInputBlock", 2, [&](Case& c) {
+    before(c);
+    c.input_block = true;
+    c.options.input_dropout = 0.5f;
+  });
   const auto linear = [](Case& c) { c.options.head = HeadKind::kLinear; };
   add("LinearHead", 2, linear);
   add("LinearHeadOneLayerDropout", 1, [&](Case& c) {

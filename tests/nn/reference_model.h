@@ -47,7 +47,8 @@ class ReferenceModel {
       for (size_t r = 0; r < batch.inputs.size(); ++r) {
         std::vector<bool> entries;
         h.push_back(feature_row(input_.x, batch.inputs[r], &entries));
-        if (drops_first && dropout > 0) drop_row(batch, seed, dropout, 0, static_cast<uint32_t>(r), h.back(), entries);
+        if (drops_first && first_rate(dropout) > 0)
+          drop_row(batch, seed, first_rate(dropout), 0, static_cast<uint32_t>(r), h.back(), entries);
       }
     const Rows initial = h;
     std::vector<Rows> all;
@@ -80,8 +81,9 @@ class ReferenceModel {
         if (gcnii && options_.initial_residual > 0)
           for (size_t c = 0; c < aggregated.size(); ++c)
             aggregated[c] = (1 - options_.initial_residual) * aggregated[c] + options_.initial_residual * initial[r][c];
-        if (dropout > 0 && (!drops_first || !aggregates))
-          drop(batch, seed, dropout, layer, r, aggregated, own, aggregated_entries, own_entries);
+        const float rate = has_rows_below ? dropout : first_rate(dropout);
+        if (rate > 0 && (!drops_first || !aggregates))
+          drop(batch, seed, rate, layer, r, aggregated, own, aggregated_entries, own_entries);
         const std::vector<double> left = aggregated;
         aggregated.insert(aggregated.end(), own.begin(), own.end());
         next.push_back(multiply(name, aggregated));
@@ -103,6 +105,9 @@ class ReferenceModel {
  private:
   bool concat() const { return options_.convolution == ConvolutionForm::kConcat; }
 
+  // A test that wants none has none anywhere.
+  float first_rate(float dropout) const { return options_.input_dropout < 0 ? dropout : options_.input_dropout; }
+
   bool norm_before() const { return options_.norm_place == NormPlace::kBefore; }
 
   Rows project_input(const Batch& batch, uint64_t seed, float dropout) const {
@@ -110,7 +115,8 @@ class ReferenceModel {
     for (size_t r = 0; r < batch.inputs.size(); ++r) {
       std::vector<bool> entries;
       std::vector<double> x = feature_row(input_.x, batch.inputs[r], &entries);
-      if (dropout > 0) drop_row(batch, seed, dropout, 254, static_cast<uint32_t>(r), x, entries);
+      if (first_rate(dropout) > 0)
+        drop_row(batch, seed, first_rate(dropout), 254, static_cast<uint32_t>(r), x, entries);
       h.push_back(multiply("projection", x));
     }
     if (!norm_before()) activate_all("projection", h);

@@ -1,0 +1,131 @@
+// What the recipe `auto` counts and chooses.
+#include "train/choices.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "random_dataset.h"
+
+namespace cgcn {
+namespace {
+
+// A graph of the middle size: 60 % of its nodes are labelled, dense features, all in one graph.
+GraphCounts usual() {
+  GraphCounts counts;
+  counts.nodes = 100'000;
+  counts.edges = 1'000'000;
+  counts.training = counts.labelled = 60'000;
+  counts.classes = 10;
+  counts.has_validation = true;
+  counts.joining_edges = 500'000;
+  counts.training_edges = 300'000;
+  counts.homophily = 0.8;
+  counts.features = FeatureMatrix::Kind::kDense32;
+  counts.columns = 100;
+  return counts;
+}
+
+std::map<std::string, std::string> chosen(const GraphCounts& counts, const std::set<std::string>& set = {},
+                                          const RunOptions& known = {}) {
+  std::map<std::string, std::string> values;
+  for (const Choice& choice :
+       choose_settings(counts, known, [&](const std::string& name) { return set.count(name) > 0; })) {
+    EXPECT_FALSE(choice.reason.empty()) << choice.option;
+    EXPECT_TRUE(values.emplace(choice.option, choice.value).second) << choice.option << " is chosen twice";
+  }
+  return values;
+}
+
+TEST(Choices, TransductiveWhereTrainingNodesHaveOtherNeighbours) {
+  GraphCounts counts = usual();
+  EXPECT_EQ(chosen(counts).at("transductive"), "true");
+  counts.joining_edges = 0;  // the test graphs are others
+  EXPECT_EQ(chosen(counts).count("transductive"), 0u);
+}
+
+TEST(Choices, WhatIsSetByHandIsLeftAlone) {
+  for (const auto& [option, value] : chosen(usual())) EXPECT_EQ(chosen(usual(), {option}).count(option), 0u) << option;
+  RunOptions rows;
+  rows.train.normalise_rows = true;
+  GraphCounts counts = usual();
+  counts.uneven_columns = 0.5;
+  EXPECT_EQ(chosen(counts).at("standardise"), "true");
+  EXPECT_EQ(chosen(counts, {"normalise-rows"}, rows).count("standardise"), 0u);  // which it contradicts
+  EXPECT_EQ(chosen(counts, {"layer-norm"}).count("batch-norm"), 0u);
+}
+
+TEST(Choices, FewLabelsOfAlikeNeighboursAreSmoothed) {
+  GraphCounts counts = usual();
+  EXPECT_EQ(chosen(counts).count("weight-decay"), 0u);
+  counts.training = counts.labelled = 200;
+  EXPECT_EQ(chosen(counts).at("normalisation"), "symmetric");
+  EXPECT_GT(std::stod(chosen(counts).at("weight-decay")), 0);
+  counts.homophily = 0.2;  // neighbours are of other classes: a node's own features must count
+  EXPECT_EQ(chosen(counts).count("normalisation"), 0u);
+  counts.homophily = -1;  // no two training nodes are neighbours
+  EXPECT_EQ(chosen(counts).at("normalisation"), "symmetric");
+}
+
+TEST(Choices, SmallGraphsAreOneBatchAndLargeOnesHaveFewerEpochs) {
+  GraphCounts small = usual(), large = usual();
+  small.nodes = 5000;
+  EXPECT_EQ(chosen(small).at("method"), "full-batch");
+  EXPECT_EQ(chosen(small).count("parts"), 0u);
+  EXPECT_EQ(chosen(small, {"parts"}).count("method"), 0u);
+  RunOptions tight;
+  tight.memory.memory = "200M";
+  EXPECT_EQ(chosen(small, {"memory"}, tight).count("method"), 0u);
+  large.nodes = 5'000'000;
+  EXPECT_EQ(chosen(large).at("parts"), "5000");
+  EXPECT_LT(std::stoul(chosen(large).at("epochs")), std::stoul(chosen(small).at("epochs")));
+  EXPECT_EQ(chosen(large, {"epochs"}).count("epochs"), 0u);
+}
+
+TEST(Choices, AreValuesThatTheOptionsTake) {
+  for (const auto features :
+       {FeatureMatrix::Kind::kDense16, FeatureMatrix::Kind::kSparse, FeatureMatrix::Kind::kIdentity})
+    for (const uint64_t nodes : {1u, 30u, 4000u, 200'000u})
+      for (const double share : {0.001, 0.9})
+        for (const bool multi_label : {false, true}) {
+          GraphCounts counts = usual();
+          counts.features = features;
+          counts.nodes = nodes;
+          counts.multi_label = multi_label;
+          counts.training = counts.labelled = std::max<uint64_t>(1, static_cast<uint64_t>(share * double(nodes)));
+          RunOptions options;
+          OptionList list;
+          options.list_options(list);
+          for (const auto& [name, value] : chosen(counts)) EXPECT_NO_THROW(list.set(name, value, "test")) << name;
+        }
+  GraphCounts nothing = usual();
+  nothing.labelled = 0;
+  EXPECT_TRUE(chosen(nothing).empty());
+}
+
+TEST(Choices, CountsAreThoseOfTheGraph) {
+  for (uint32_t seed = 0; seed < 30; ++seed) {
+    const Dataset data = test::random_dataset(seed);
+    const GraphCounts counts = count_graph(data);
+    EXPECT_EQ(counts.nodes, data.num_nodes());
+    EXPECT_EQ(counts.training, data.split_sizes()[0]);
+    uint64_t labelled = 0, joining = 0, compared = 0, alike = 0;
+    for (NodeId v = 0; v < data.num_nodes(); ++v) {
+      labelled += data.is_trained_on(v) ? 1 : 0;
+      for (const NodeId u : data.graph.neighbours(v)) {
+        if (data.role(v) != Role::kTrain || u == v || !data.labels.present()) continue;
+        if (data.role(u) != Role::kTrain) ++joining;
+        if (data.labels.multi_label() || !data.is_trained_on(u) || !data.is_trained_on(v)) continue;
+        ++compared;
+        alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(counts.labelled, labelled);
+    EXPECT_EQ(counts.joining_edges, joining);
+    EXPECT_EQ(counts.homophily, compared > 0 ? double(alike) / double(compared) : -1.0);
+  }
+}
+
+}  // namespace
+}  // namespace cgcn
