@@ -148,7 +148,8 @@ fs::path find_program() {
     for (const char* way :
          {".", "..", "../..", "../libexec/clustergcn", "../../libexec/clustergcn", "../../../../libexec/clustergcn"})
       if (const fs::path place = folder / way / kName; ::access(place.c_str(), X_OK) == 0) return place;
-  throw Error(fmt::format("the program {} is missing", kName), folders.empty() ? std::string() : folders.front().string(),
+  throw Error(fmt::format("the program {} is missing", kName),
+              folders.empty() ? std::string() : folders.front().string(),
               "install clustergcn again, or --partitioner random");
 }
 

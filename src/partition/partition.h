@@ -84,9 +84,9 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& opt
 // The order in which an epoch takes the clusters: a permutation of 0 … p-1.
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);
 
-// N(A)·X of the layout, computed once and kept in its folder. Dense stays dense (float32), sparse sparse; the identity's
-// product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits.
-// rows_normalised: of X with every row divided by its sum.
+// N(A)·X of the layout, computed once and kept in its folder. Dense stays dense (float32), sparse sparse; the
+// identity's product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits. rows_normalised:
+// of X with every row divided by its sum.
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation);  // if it is kept
