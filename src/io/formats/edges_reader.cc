@@ -38,7 +38,7 @@ fs::path find_edges(const fs::path& folder) {
 
 struct TextFiles {
   fs::path edges, features, labels, split;
-  std::array<fs::path, 3> parts;
+  std::array<fs::path, 3> role_lists;  // train.txt, val.txt, test.txt
   bool is_folder = false;
 };
 
@@ -59,9 +59,9 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
   files.labels = find(options.labels, {"labels", "label", "y"});
   files.split = find(options.split_file, {"split"});
   if (!files.split.empty() || options.split_file == "none") return files;
-  files.parts = {find_text(folder, {"train", "train_idx"}),
-                 find_text(folder, {"val", "valid", "validation", "val_idx", "valid_idx"}),
-                 find_text(folder, {"test", "test_idx"})};
+  files.role_lists = {find_text(folder, {"train", "train_idx"}),
+                      find_text(folder, {"val", "valid", "validation", "val_idx", "valid_idx"}),
+                      find_text(folder, {"test", "test_idx"})};
   return files;
 }
 
@@ -163,7 +163,7 @@ class TextImport {
     if (feature_array_) feature_array_->import_into(store_, n);
     const ClassTable::Result classes = settle_labels(n);
     store_.write_class_names(classes.names);
-    std::vector<uint8_t> split = read_parts(n);
+    std::vector<uint8_t> split = read_split_files(n);
     if (!options_.id_column.empty() && !edge_ids_.option_used)
       throw Error(fmt::format("no table has a column {}", show(options_.id_column)), "--id-column");
     if (label_table_ && label_table_->has_ids() && !no_edges) require_shared_ids(touched);
@@ -352,7 +352,7 @@ class TextImport {
     return index_->knows(line) || !is_table ? line : splitter.split(line, lines)[0];
   }
 
-  std::vector<uint8_t> read_parts(NodeId n) {
+  std::vector<uint8_t> read_split_files(NodeId n) {
     if (holds_arrays(files_.split)) {
       tell_file(files_.split, options_.split_file, "an array of roles, row i is node i");
       return read_split(open_array(files_.split, store_.staging()), n);
@@ -361,12 +361,12 @@ class TextImport {
       tell_file(files_.split, options_.split_file, split_columns_->describe());
       return read_split_table(*split_columns_, *index_);
     }
-    if (files_.parts[0].empty()) return {};
+    if (files_.role_lists[0].empty()) return {};
     std::vector<uint8_t> split(n, static_cast<uint8_t>(Role::kNone));
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
-      const fs::path& part = files_.parts[static_cast<size_t>(role)];
-      if (part.empty()) continue;
-      LineReader lines(part);
+      const fs::path& list = files_.role_lists[static_cast<size_t>(role)];
+      if (list.empty()) continue;
+      LineReader lines(list);
       std::string_view line;
       while (lines.next_content(line)) {
         if (lines.line_number() == 1 && (is_node_name(line) || ends_in_id(line))) continue;
@@ -374,8 +374,8 @@ class TextImport {
         const NodeId node = index_->put(listed_id(line, splitter, lines), lines);
         if (node != kNoNode) assign_role(index_->final(node), role, lines.where(), split);
       }
-      index_->refuse_unknown(part);
-      tell_file(part, options_.split_file, "a list of node ids");
+      index_->refuse_unknown(list);
+      tell_file(list, options_.split_file, "a list of node ids");
     }
     return split;
   }

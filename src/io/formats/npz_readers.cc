@@ -50,7 +50,7 @@ void import_class_names(const NpzFile& file, StoreWriter& store, ImportReport& r
     const std::string where = file.where() + ": class_names";
     const NpyHeader header = parse_npy_header(bytes.span, where);
     const size_t offset = header.data_offset;
-    store.write_class_names(header.kind == 'O' ? Pickle(bytes.part(offset, bytes.span.size() - offset), where).texts()
+    store.write_class_names(header.kind == 'O' ? Pickle(bytes.slice(offset, bytes.span.size() - offset), where).texts()
                                                : Array::parse_npy(bytes, where).read_texts());
   } catch (const Error& problem) {
     report.lines.push_back(fmt::format("class names not read: {}", problem.problem()));
