@@ -69,7 +69,7 @@ run_alone() {
 
 run_asan() {
   build_preset asan unit_tests
-  run_ctest asan -LE 'slow|cli|faults' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
+  run_ctest asan -LE 'slow|cli|faults|mpi' -E '^test_cli_NOT_BUILT$|^Likeness.Depth'
 }
 
 # Modules whose code runs on several threads.

@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   const Store store(argv[1]);
   PartitionOptions partition;
   partition.parts = number(2);
+  partition.method = PartitionMethod::kMetis;
   const ClusterLayout layout = ensure_partition(store, partition).layout;
   ModelOptions network;
   network.layers = number(4);

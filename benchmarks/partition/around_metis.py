@@ -18,7 +18,7 @@ q = sys.argv[4] if len(sys.argv) > 4 else "1"
 
 
 def partition(*options):
-    run = subprocess.run([program, "partition", store, "--parts", parts, "--per-batch", q, "--force", "--json", *options],
+    run = subprocess.run([program, "partition", store, "--parts", parts, "--per-batch", q, "--partitioner", "metis", "--force", "--json", *options],
                          capture_output=True, text=True, check=False)
     if run.returncode != 0:
         sys.exit(run.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""METIS, the multilevel partitioner and random clusters on one or more stores: links kept against processor seconds.
+"""METIS, the multilevel partitioner and random clusters on one or more stores: links kept against seconds.
 
     benchmarks/partition/compare.py bench_partition OUT.json STORE:PARTS [STORE:PARTS …] [--seeds 1 2 3] [--methods metis multilevel]
     benchmarks/partition/compare.py --table OUT.json
@@ -63,24 +63,25 @@ def middle(rows, field):
 
 
 def table(rows):
-    print("| graph | parts | processor seconds, METIS | multilevel | seconds, METIS | multilevel | kept, METIS | multilevel | ratio | peak | balance |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| graph | parts | METIS | multilevel | faster | processor seconds, METIS | multilevel | kept, METIS | multilevel | ratio | peak | balance |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (store, parts), by in groups(rows).items():
         old, new = by.get("metis"), by.get("multilevel")
         if not old or not new:
             continue
-        print(f"| {store} | {parts:,} | {middle(old, 'processor_seconds'):.2f} | {middle(new, 'processor_seconds'):.2f} | "
-              f"{middle(old, 'seconds'):.2f} | {middle(new, 'seconds'):.2f} | {middle(old, 'kept'):.2f} % | {middle(new, 'kept'):.2f} % | "
+        print(f"| {store} | {parts:,} | {middle(old, 'seconds'):.3g} s | {middle(new, 'seconds'):.3g} s | "
+              f"{middle(old, 'seconds') / middle(new, 'seconds'):.1f} × | {middle(old, 'processor_seconds'):.3g} s | "
+              f"{middle(new, 'processor_seconds'):.3g} s | {middle(old, 'kept'):.2f} % | {middle(new, 'kept'):.2f} % | "
               f"{100 * middle(new, 'kept') / middle(old, 'kept'):.1f} % | {middle(new, 'peak') / middle(old, 'peak'):.2f} | "
               f"{max(row['balance'] for row in new):.3f} |")
     print("\n| graph | " + " | ".join(METHODS) + " |\n| --- |" + " --- |" * len(METHODS))
     for (store, _), by in groups(rows).items():
-        cells = [f"{middle(by[method], 'processor_seconds'):.2f} s, {middle(by[method], 'kept'):.2f} %" if method in by else "" for method in METHODS]
+        cells = [f"{middle(by[method], 'seconds'):.3g} s, {middle(by[method], 'kept'):.2f} %" if method in by else "" for method in METHODS]
         print(f"| {store} | " + " | ".join(cells) + " |")
 
 
 def draw(rows, target):
-    """Links kept against processor seconds, which another program on the machine changes least."""
+    """Links kept against seconds: measure on an idle machine."""
     panels = list(groups(rows).items())
     width, height, pad = 250, 220, 46
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(panels)} {height + 40}" width="{width * len(panels)}" '
@@ -88,7 +89,7 @@ def draw(rows, target):
            '.grid{stroke:#ddd}</style><rect width="100%" height="100%" fill="#fff"/>']
     for number, ((store, parts), by) in enumerate(panels):
         left, right, top, bottom = number * width + pad, (number + 1) * width - 14, 26, height - 26
-        longest = max(row["processor_seconds"] for each in by.values() for row in each) * 1.1
+        longest = max(row["seconds"] for each in by.values() for row in each) * 1.1
         most = max(row["kept"] for each in by.values() for row in each) * 1.1
         out.append(f'<text x="{left}" y="16" class="title">{store}, {parts:,} clusters</text>')
         for share in (0, 0.25, 0.5, 0.75, 1):
@@ -99,7 +100,7 @@ def draw(rows, target):
             out.append(f'<text x="{left + (right - left) * share:.0f}" y="{bottom + 16}" text-anchor="middle">{longest * share:.2g} s</text>')
         for method, each in by.items():
             for row in each:
-                x = left + (right - left) * row["processor_seconds"] / longest
+                x = left + (right - left) * row["seconds"] / longest
                 y = bottom - (bottom - top) * row["kept"] / most
                 out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{METHODS[method]}" fill-opacity="0.75"/>')
     for number, (method, colour) in enumerate(METHODS.items()):

@@ -72,7 +72,7 @@ int main(int count, char** arguments) {
     }
   const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   fmt::print(
-      "{} seed {}: {:.2f} s ({:.2f} s of processors), kept {:.3f} %, balance {:.3f}, {} clusters, peak {} bytes\n",
+      "{} seed {}: {:.3f} s ({:.3f} s of processors), kept {:.3f} %, balance {:.3f}, {} clusters, peak {} bytes\n",
       arguments[3], options.seed, seconds, processor,
       100.0 * static_cast<double>(kept) / static_cast<double>(std::max<uint64_t>(all, 1)),
       static_cast<double>(largest) * assignment.num_clusters / static_cast<double>(nodes.size()),

@@ -25,13 +25,13 @@ median() { sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(
 compare() {
   local shape=$1 model=$2 parts=$3 store=$work/$1 partition=$work/$1/partitions/peers round
   [ -d "$store" ] || "$program" generate "$store" --like "$shape"
-  [ -d "$partition" ] || "$program" partition "$store" --parts "$parts" --partition-name peers
+  [ -d "$partition" ] || "$program" partition "$store" --parts "$parts" --partitioner metis --partition-name peers
   : >"$work/$shape.ours"
   : >"$work/$shape.peer"
   for ((round = 0; round < rounds; ++round)); do
     rm -rf "$work/run"
     # shellcheck disable=SC2086
-    "$program" train "$store" --run "$work/run" --parts "$parts" --partition-name peers $model --epochs "$epochs" \
+    "$program" train "$store" --run "$work/run" --parts "$parts" --partitioner metis --partition-name peers $model --epochs "$epochs" \
       --eval-every 1000000 --quiet >/dev/null
     /usr/bin/python3 -c 'import json, sys
 for line in list(open(sys.argv[1]))[1:]: print(json.loads(line)["seconds"])' "$work/run/metrics.jsonl" >>"$work/$shape.ours"

@@ -158,7 +158,8 @@ void run_in_group(const GroupOptions& options, const std::function<void(Group&)>
     group.close();
   } catch (const GroupError&) {
     group.close();
-    if (!is_first) throw SilentExit{1};
+    // Rank 0 has not spoken yet, and a launcher ends the others when one fails: only rank 0 does.
+    if (!is_first) throw SilentExit{0};
     throw;
   } catch (const GroupInterrupted& stop) {
     // At once: the launcher that was interrupted kills its processes a second later.

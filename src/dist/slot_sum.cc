@@ -203,6 +203,7 @@ RowsSum::Rows take_rows(const char*& message, size_t columns) {
   std::memcpy(&count, message, sizeof count);
   message += sizeof count;
   RowsSum::Rows rows{std::vector<uint32_t>(count), std::vector<float>(count * columns)};
+  if (count == 0) return rows;
   std::memcpy(rows.numbers.data(), message, count * sizeof(uint32_t));
   message += count * sizeof(uint32_t);
   std::memcpy(rows.values.data(), message, count * columns * sizeof(float));

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <tuple>
 
+#include "common/interrupt.h"
 #include "common/memory.h"
 #include "common/memory_budget.h"
 #include "common/threads.h"
@@ -91,6 +92,7 @@ class RowBuilder {
   void count(BuildCounts& counts) {
     uint64_t loops = 0;
     edges_.visit([&](const EdgeRun& run) {
+      throw_if_interrupted();
       counts.entries += run.size;
       for (size_t i = 0; i < run.size; ++i) {
         const NodeId u = run.from[i], v = run.to[i];
@@ -156,6 +158,7 @@ class RowBuilder {
     Entry entries[2 * kBatch];
     const NodeId width = last - first;
     edges_.visit([&](const EdgeRun& run) {
+      throw_if_interrupted();
       for (size_t begin = 0; begin < run.size; begin += kBatch) {
         const size_t end = std::min(run.size, begin + kBatch);
         size_t count = 0;
@@ -181,6 +184,7 @@ class RowBuilder {
   void sort(NodeId first, NodeId last, BuildCounts& counts, BuiltRows& built) {
     std::atomic<uint64_t> duplicates{0}, one_directional{0}, loops{0};
     parallel_blocks(last - first, kSortedRows, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       std::vector<NodeId> scratch;
       std::vector<std::pair<NodeId, float>> pairs;
       uint64_t repeated = 0, missing = 0, kept = 0;

@@ -1,8 +1,12 @@
 #include "kernels/blas.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cstdlib>
@@ -12,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/memory.h"
 #include "common/threads.h"
@@ -61,9 +66,25 @@ const char* best_core() {
   return nullptr;
 }
 
+// Sets a variable of the environment for as long as it lives.
+class EnvironmentScope {
+ public:
+  EnvironmentScope(const char* name, const char* value) : name_(name) {
+    if (const char* set = std::getenv(name)) before_ = set;
+    ::setenv(name, value, 1);
+  }
+  ~EnvironmentScope() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  EnvironmentScope(const EnvironmentScope&) = delete;
+  EnvironmentScope& operator=(const EnvironmentScope&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 void restart_with(const char* core) {
+  const EnvironmentScope chosen("OPENBLAS_CORETYPE", core);
   blas.end_core();
-  ::setenv("OPENBLAS_CORETYPE", core, 1);
   blas.start_core();
 }
 
@@ -97,41 +118,52 @@ void reserve_buffers(size_t count) {
   for (void* buffer : buffers) blas.give_buffer(buffer);
 }
 
-// Sets a variable of the environment for as long as it lives.
-class EnvironmentScope {
- public:
-  EnvironmentScope(const char* name, const char* value) : name_(name) {
-    if (const char* set = std::getenv(name)) before_ = set;
-    ::setenv(name, value, 1);
-  }
-  ~EnvironmentScope() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
-  EnvironmentScope(const EnvironmentScope&) = delete;
-  EnvironmentScope& operator=(const EnvironmentScope&) = delete;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;  // AddressSanitizer refuses the other
+#else
+constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;  // a program's own OpenBLAS does not get into ours
+#endif
 
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
+// A library that is loaded already is loaded again from a copy, which the loader takes for another file. Null if that
+// is not possible here.
+void* open_copy(const char* loaded) {
+  const FileDescriptor source(loaded, O_RDONLY);
+  const FileDescriptor copy(::memfd_create("openblas", MFD_CLOEXEC));
+  struct stat status {};
+  if (!source.is_open() || !copy.is_open() || ::fstat(source.get(), &status) != 0) return nullptr;
+  for (off_t done = 0; done < status.st_size;)
+    if (::sendfile(copy.get(), source.get(), &done, static_cast<size_t>(status.st_size - done)) <= 0) return nullptr;
+  return ::dlopen(fmt::format("/proc/self/fd/{}", copy.get()).c_str(), kFlags);
+}
 
 // The pthread build by its place, or whichever is installed. It makes its threads while it is being loaded, unless told
-// to make none; the OpenMP build asks OpenMP at each product.
-void* open_library() {
-  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
+// to make none; the OpenMP build asks OpenMP at each product. In a program that uses OpenBLAS itself (NumPy does), ours
+// is a copy: the number of threads and the kernels are settings of the library, and the program keeps its own.
+struct Library {
+  void* handle;
+  bool is_shared;  // with the program around us: it may be multiplying
+};
+Library open_library() {
   const EnvironmentScope pthread_build("OPENBLAS_NUM_THREADS", "1"), openmp_build("OMP_NUM_THREADS", "1");
-  void* library = ::dlopen(CGCN_OPENBLAS, kFlags);
-  if (library == nullptr) library = ::dlopen("libopenblas.so.0", kFlags);
-  if (library == nullptr) throw Error(fmt::format("OpenBLAS cannot be loaded: {}", ::dlerror()), {}, kInstall);
-  return library;
+  for (const char* name : {CGCN_OPENBLAS, "libopenblas.so.0"}) {
+    if (void* const loaded = ::dlopen(name, RTLD_NOW | RTLD_NOLOAD)) {
+      const link_map* map = nullptr;
+      ::dlinfo(loaded, RTLD_DI_LINKMAP, &map);
+      void* const copy = map != nullptr ? open_copy(map->l_name) : nullptr;
+      return copy != nullptr ? Library{copy, false} : Library{loaded, true};
+    }
+    if (void* const library = ::dlopen(name, kFlags)) return {library, false};
+  }
+  throw Error(fmt::format("OpenBLAS cannot be loaded: {}", ::dlerror()), {}, kInstall);
 }
 
 void load_blas() {
   const auto concurrent = static_cast<size_t>(thread_count());
   const bool limited = address_space_is_limited();
   if (limited) require_address_space(kLibraryBytes + (concurrent + 1) * kBufferBytes);
-  void* const loaded = ::dlopen(CGCN_OPENBLAS, RTLD_NOW | RTLD_NOLOAD);  // by the program that this library is in
-  void* library = open_library();
+  const Library library = open_library();
   const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library.handle, name));
   };
   find(blas.sgemm, "cblas_sgemm");
   find(blas.core_name, "openblas_get_corename");
@@ -149,7 +181,7 @@ void load_blas() {
         "the OpenBLAS that was found is its serial build, which gives wrong results when several threads use it", {},
         std::string(kInstall) + ", or --threads 1");
   blas.set_threads(1);
-  if (loaded == nullptr) correct_core();  // else others may be multiplying
+  if (!library.is_shared) correct_core();
   if (limited) reserve_buffers(concurrent);
 }
 

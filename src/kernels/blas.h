@@ -1,5 +1,6 @@
-// OpenBLAS as this program wants it: its serial build, loaded when the first product needs it, with the kernels that
-// this CPU deserves. Products are single-threaded calls; threads are ours.
+// OpenBLAS as this program wants it: loaded when the first product needs it, without threads of its own, with the
+// kernels that this CPU deserves. Products are single-threaded calls; threads are ours. A program that uses OpenBLAS as
+// well, such as Python with NumPy, keeps its own with its own settings: ours is then a second copy.
 //
 // OpenBLAS 0.3.21 does not know CPUs that are younger than itself and gives them its oldest kernels (a fifth of the
 // speed). Where that has happened it is told the newest core that it does know and that this CPU can run.

@@ -1,6 +1,7 @@
 #include "kernels/gemm.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "common/error.h"
 #include "kernels/blas.h"
@@ -11,7 +12,10 @@ namespace {
 void call_sgemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, size_t inner, ConstMatrix a, ConstMatrix b,
                 Matrix c, float keep) {
   if (c.rows == 0 || c.columns == 0) return;
-  const auto as_int = [](size_t value) { return static_cast<int>(value); };
+  const auto as_int = [](size_t value) {  // BLAS counts in 32 bits
+    CGCN_CHECK(value <= INT_MAX, "a matrix of {} rows or columns", value);
+    return static_cast<int>(value);
+  };
   blas_sgemm()(CblasRowMajor, transpose_a, transpose_b, as_int(c.rows), as_int(c.columns), as_int(inner), 1.0f, a.data,
                as_int(a.stride), b.data, as_int(b.stride), keep, c.data, as_int(c.stride));
 }

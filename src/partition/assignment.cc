@@ -27,11 +27,26 @@ Buffer<uint32_t> assign_randomly(size_t n, uint32_t parts, uint64_t seed) {
   return clusters;
 }
 
+// The numbers that occur, in rising order.
+std::vector<uint32_t> numbers_in(std::span<const uint32_t> clusters) {
+  std::vector<uint32_t> used;
+  const uint32_t largest = *std::max_element(clusters.begin(), clusters.end());
+  if (largest / 8 > clusters.size()) {  // those of a file may be anything
+    used.assign(clusters.begin(), clusters.end());
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    return used;
+  }
+  std::vector<bool> occurs(size_t{largest} + 1);
+  for (const uint32_t cluster : clusters) occurs[cluster] = true;
+  for (size_t c = 0; c < occurs.size(); ++c)
+    if (occurs[c]) used.push_back(static_cast<uint32_t>(c));
+  return used;
+}
+
 // Renumbers so that every cluster has a node. Numbers keep their order.
 Assignment close_up(Buffer<uint32_t> clusters) {
-  std::vector<uint32_t> used(clusters.begin(), clusters.end());
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
+  const std::vector<uint32_t> used = numbers_in(clusters);
   if (used.back() + 1 != used.size())
     for (uint32_t& cluster : clusters)
       cluster = static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), cluster) - used.begin());
@@ -123,6 +138,7 @@ uint64_t count_entries(const Dataset& data, const PartitionOptions& options) {
   if (options.transductive) return graph.num_entries();
   std::atomic<uint64_t> total = 0;
   parallel_blocks(data.num_nodes(), kCountedRows, [&](size_t begin, size_t end) {
+    throw_if_interrupted();
     uint64_t entries = 0;
     for (auto v = static_cast<NodeId>(begin); v < end; ++v)
       if (data.role(v) == Role::kTrain)

@@ -1,4 +1,5 @@
 // Clusters within their bounds: nodes leave those that are above, the ones that lose least first.
+#include <numeric>
 #include <tuple>
 
 #include "common/random.h"
@@ -13,7 +14,7 @@ struct Leaver {
   int64_t loss;
   NodeId node;
   uint32_t to;
-  auto key() const { return std::tuple(from, loss, node); }
+  auto key() const { return std::tuple(loss, node); }
 };
 
 class Balancer {
@@ -42,7 +43,6 @@ class Balancer {
   // Every node of an overloaded cluster, with the cluster that has room to which it has the heaviest links; kNoNode
   // where none has.
   void find_leavers() {
-    leavers_.clear();
     std::vector<std::vector<Leaver>> found(count_blocks(clusters_.of.size()));
     rate_nodes(
         graph_, clusters_, [&](NodeId v) { return clusters_.overloaded(clusters_.of[v]); },
@@ -58,8 +58,25 @@ class Balancer {
           }
           found[v / kDecidedNodes].push_back({clusters_.of[v], int64_t{own} - int64_t{best_weight}, v, best});
         });
-    for (const auto& block : found) leavers_.insert(leavers_.end(), block.begin(), block.end());
-    std::sort(leavers_.begin(), leavers_.end(), [](const Leaver& a, const Leaver& b) { return a.key() < b.key(); });
+    sort_leavers(found);
+  }
+
+  // By cluster, and in each by what they lose.
+  void sort_leavers(const std::vector<std::vector<Leaver>>& found) {
+    constexpr size_t kSortedClusters = 16;
+    std::vector<size_t> ends(size_t{clusters_.count} + 1, 0);
+    for (const auto& block : found)
+      for (const Leaver& leaver : block) ++ends[size_t{leaver.from} + 1];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    leavers_.resize(ends.back());
+    for (const auto& block : found)
+      for (const Leaver& leaver : block) leavers_[ends[leaver.from]++] = leaver;
+    parallel_blocks(clusters_.count, kSortedClusters, [&](size_t begin, size_t end) {
+      for (size_t c = begin; c < end; ++c)
+        std::sort(leavers_.begin() + static_cast<ptrdiff_t>(c == 0 ? 0 : ends[c - 1]),
+                  leavers_.begin() + static_cast<ptrdiff_t>(ends[c]),
+                  [](const Leaver& a, const Leaver& b) { return a.key() < b.key(); });
+    });
   }
 
   // Lightest loss first, until the cluster is within its bound. In the last round also to where there are no links.

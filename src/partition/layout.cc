@@ -11,9 +11,10 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kLaidOutRows = 512;               // rows a thread takes at a time
-constexpr size_t kMostChunk = size_t{32} << 20;    // bytes; one is written while the next is gathered
-constexpr size_t kMappedAround = size_t{2} << 20;  // bytes that may become resident where one is touched
+constexpr size_t kLaidOutRows = 512;             // rows a thread takes at a time
+constexpr size_t kReadNodes = size_t{1} << 16;   // of the store, between two looks at what is mapped
+constexpr size_t kMostChunk = size_t{32} << 20;  // bytes; one is written while the next is gathered
+constexpr uint64_t kRowTables = 16;              // bytes per row of a run, for where it begins and its length
 
 // Counting sort of the nodes by cluster.
 void sort_by_cluster(std::span<const NodeId> nodes, const Assignment& assignment, std::span<NodeId> order,
@@ -25,15 +26,21 @@ void sort_by_cluster(std::span<const NodeId> nodes, const Assignment& assignment
   for (size_t i = 0; i < nodes.size(); ++i) order[next[assignment.clusters[i]]++] = nodes[i];
 }
 
+// Writes the arrays in the layout's order. One that may be mapped as a whole is read in that order, a chunk at a time.
+// A larger one would be read page by page from anywhere on the disk: it is read in the store's order instead, once for
+// each run of rows that memory holds.
 class LayoutWriter {
  public:
   LayoutWriter(const Store& store, std::span<const NodeId> order, uint64_t memory, StoreWriter& writer)
       : store_(store),
         data_(store.dataset()),
         order_(order),
+        position_(data_.num_nodes(), kNoNode),
         writer_(writer),
         memory_(memory),
-        progress_("layout", order.size() * 2) {}
+        progress_("layout", order.size() * 2) {
+    for (size_t r = 0; r < order_.size(); ++r) position_[order_[r]] = static_cast<NodeId>(r);
+  }
 
   void write() {
     write_adjacency();
@@ -46,57 +53,97 @@ class LayoutWriter {
   }
 
  private:
-  // Calls use(begin, end) for runs of rows whose bytes, as size_of(row) tells, make about a chunk.
+  // Rows [begin, end) of the layout, and how to meet each of them once, on all threads.
+  struct Run {
+    const LayoutWriter& writer;
+    size_t begin, end;
+    bool in_store_order;
+
+    size_t size() const { return end - begin; }
+    // Calls use(row of the run, node).
+    template <class Use>
+    void for_each(Use&& use) const {
+      if (!in_store_order) {
+        parallel_blocks(size(), kLaidOutRows, [&](size_t first, size_t last) {
+          for (size_t r = first; r < last; ++r) use(r, writer.order_[begin + r]);
+        });
+        return;
+      }
+      for (size_t node = 0; node < writer.position_.size(); node += kReadNodes) {
+        throw_if_interrupted();
+        parallel_blocks(std::min(kReadNodes, writer.position_.size() - node), kLaidOutRows,
+                        [&](size_t first, size_t last) {
+                          for (size_t v = node + first; v < node + last; ++v)
+                            if (const size_t r = size_t{writer.position_[v]} - begin; r < size())
+                              use(r, static_cast<NodeId>(v));
+                        });
+        writer.release_pages();
+      }
+    }
+  };
+
+  void release_pages() const {
+    if (memory_figures().file_backed > memory_ / 4) store_.release_pages();
+  }
+
+  // Calls use(run) for all rows, in runs as long as their bytes, as size_of(node) tells, and the array's size allow.
   template <class SizeOf, class Use>
-  void for_each_chunk(SizeOf&& size_of, Use&& use) {
-    const size_t most_rows = memory_ / 4 / kMappedAround;
-    const size_t most_bytes = std::min<uint64_t>(memory_ / 16, kMostChunk);
+  void for_each_run(uint64_t array_bytes, SizeOf&& size_of, Use&& use) {
+    const bool in_store_order = array_bytes > memory_ / 4;
+    const uint64_t most = in_store_order ? memory_ / 4 : std::min<uint64_t>(memory_ / 16, kMostChunk);
     for (size_t begin = 0; begin < order_.size();) {
       throw_if_interrupted();
-      size_t end = begin, bytes = 0;
-      while (end < order_.size() && (end == begin || (bytes < most_bytes && end - begin < most_rows)))
-        bytes += size_of(order_[end++]);
-      use(begin, end);
-      touched_ += std::max<size_t>(bytes, (end - begin) * kMappedAround);
-      if (touched_ > memory_ / 8) {  // so much may have become resident: look
-        touched_ = 0;
-        if (memory_figures().file_backed > memory_ / 4) store_.release_pages();
-      }
+      size_t end = begin;
+      for (uint64_t bytes = 0; end < order_.size() && (end == begin || bytes < most);)
+        bytes += size_of(order_[end++]) + kRowTables;
+      use(Run{*this, begin, end, in_store_order});
       begin = end;
     }
+    release_pages();
   }
 
   template <class T>
   void gather_array(const std::string& name, std::span<const T> values, uint64_t columns) {
     const size_t width = std::max<uint64_t>(columns, 1);
     ArrayWriter array = writer_.begin_array<T>(name, columns);
-    for_each_chunk([&](NodeId) { return width * sizeof(T); },
-                   [&](size_t begin, size_t end) {
-                     Buffer<std::byte>& chunk = chunks_[turn_ ^= 1];  // the other one is being written
-                     chunk.reserve_discarding((end - begin) * width * sizeof(T));
-                     T* out = reinterpret_cast<T*>(chunk.data());
-                     parallel_blocks(end - begin, kLaidOutRows, [&](size_t first, size_t last) {
-                       for (size_t r = first; r < last; ++r)
-                         std::copy_n(values.data() + size_t{order_[begin + r]} * width, width, out + r * width);
-                     });
-                     array.append_behind(std::span<const T>(out, (end - begin) * width));
-                   });
+    for_each_run(
+        values.size_bytes(), [&](NodeId) { return width * sizeof(T); },
+        [&](const Run& run) {
+          T* out = next_chunk<T>(run.size() * width);
+          run.for_each(
+              [&](size_t r, NodeId v) { std::copy_n(values.data() + size_t{v} * width, width, out + r * width); });
+          array.append_behind(std::span<const T>(out, run.size() * width));
+        });
     writer_.end_array(name, array);
   }
 
   // Rows of varying length: offsets beside the arrays that they cut.
   template <class T>
   void gather_rows(const std::string& name, std::span<const uint64_t> offsets, std::span<const T> values) {
+    const auto length = [&](NodeId v) { return offsets[size_t{v} + 1] - offsets[v]; };
     ArrayWriter array = writer_.begin_array<T>(name);
-    for_each_chunk([&](NodeId v) { return (offsets[size_t{v} + 1] - offsets[v]) * sizeof(T); },
-                   [&](size_t begin, size_t end) {
-                     for (size_t r = begin; r < end; ++r) {
-                       const NodeId v = order_[r];
-                       array.append(values.subspan(offsets[v], offsets[size_t{v} + 1] - offsets[v]));
-                     }
-                   });
+    std::vector<size_t> starts;
+    for_each_run(
+        values.size_bytes(), [&](NodeId v) { return length(v) * sizeof(T); },
+        [&](const Run& run) {
+          starts.reserve(run.size() + 1);
+          starts.assign(1, 0);
+          for (size_t r = run.begin; r < run.end; ++r) starts.push_back(starts.back() + length(order_[r]));
+          T* out = next_chunk<T>(starts.back());
+          run.for_each(
+              [&](size_t r, NodeId v) { std::copy_n(values.data() + offsets[v], length(v), out + starts[r]); });
+          array.append_behind(std::span<const T>(out, starts.back()));
+        });
     writer_.end_array(name, array);
   }
+  // The other one is being written.
+  template <class T>
+  T* next_chunk(size_t size) {
+    Buffer<std::byte>& chunk = chunks_[turn_ ^= 1];
+    chunk.reserve_discarding(size * sizeof(T));
+    return reinterpret_cast<T*>(chunk.data());
+  }
+
   void gather_offsets(const std::string& name, std::span<const uint64_t> offsets) {
     ArrayWriter array = writer_.begin_array<uint64_t>(name);
     uint64_t total = 0;
@@ -109,8 +156,7 @@ class LayoutWriter {
   }
 
   void write_adjacency();
-  size_t map_row(NodeId v, std::span<const NodeId> position, NodeId* targets, float* weights,
-                 std::vector<std::pair<NodeId, float>>& scratch) const;
+  size_t map_row(NodeId v, NodeId* targets, float* weights) const;
 
   void write_features() {
     const FeatureMatrix& features = data_.features;
@@ -142,31 +188,31 @@ class LayoutWriter {
   const Store& store_;
   const Dataset data_;
   std::span<const NodeId> order_;
+  Buffer<NodeId> position_;  // the inverse of order_; kNoNode where a node is not in the layout
   StoreWriter& writer_;
   const uint64_t memory_;
   Progress progress_;
   Buffer<std::byte> chunks_[2];
   size_t turn_ = 0;
-  uint64_t touched_ = 0;  // bytes that may be mapped since the memory was looked at
 };
 
 // One row of the store as a row of the layout: neighbours that are not in the layout fall away. Returns its length.
-size_t LayoutWriter::map_row(NodeId v, std::span<const NodeId> position, NodeId* targets, float* weights,
-                             std::vector<std::pair<NodeId, float>>& scratch) const {
+size_t LayoutWriter::map_row(NodeId v, NodeId* targets, float* weights) const {
   const auto neighbours = data_.graph.neighbours(v);
   size_t length = 0;
   if (weights == nullptr) {
     for (const NodeId u : neighbours)
-      if (position[u] != kNoNode) targets[length++] = position[u];
+      if (position_[u] != kNoNode) targets[length++] = position_[u];
     std::sort(targets, targets + length);
     return length;
   }
   const auto given = data_.graph.neighbour_weights(v);
-  scratch.clear();
+  thread_local std::vector<std::pair<NodeId, float>> row;
+  row.clear();
   for (size_t k = 0; k < neighbours.size(); ++k)
-    if (position[neighbours[k]] != kNoNode) scratch.emplace_back(position[neighbours[k]], given[k]);
-  std::sort(scratch.begin(), scratch.end());
-  for (const auto& [target, weight] : scratch) {
+    if (position_[neighbours[k]] != kNoNode) row.emplace_back(position_[neighbours[k]], given[k]);
+  std::sort(row.begin(), row.end());
+  for (const auto& [target, weight] : row) {
     targets[length] = target;
     weights[length++] = weight;
   }
@@ -175,8 +221,6 @@ size_t LayoutWriter::map_row(NodeId v, std::span<const NodeId> position, NodeId*
 
 void LayoutWriter::write_adjacency() {
   const CsrGraph& graph = data_.graph;
-  Buffer<NodeId> position(graph.num_nodes(), kNoNode);
-  for (size_t r = 0; r < order_.size(); ++r) position[order_[r]] = static_cast<NodeId>(r);
   struct Chunk {
     Buffer<NodeId> targets;
     Buffer<float> weights;
@@ -189,39 +233,38 @@ void LayoutWriter::write_adjacency() {
   uint64_t loops = 0;
   offsets.append(std::span<const EdgeOffset>(&total, 1));
   size_t turn = 0;
-  std::vector<size_t> starts, lengths;  // of the chunk's rows: room for all neighbours, and those that stayed
+  std::vector<size_t> starts;  // of the run's rows: room for all neighbours
   std::vector<EdgeOffset> ends;
-  for_each_chunk([&](NodeId v) { return graph.degree(v) * sizeof(NodeId); },
-                 [&](size_t begin, size_t end) {
-                   Chunk& chunk = chunks[turn ^= 1];  // the other one is being written
-                   starts.assign(1, 0);
-                   for (size_t r = begin; r < end; ++r) starts.push_back(starts.back() + graph.degree(order_[r]));
-                   lengths.assign(end - begin, 0);
-                   chunk.targets.reserve_discarding(starts.back());
-                   if (weights) chunk.weights.reserve_discarding(starts.back());
-                   parallel_blocks(end - begin, kLaidOutRows, [&](size_t first, size_t last) {
-                     std::vector<std::pair<NodeId, float>> scratch;
-                     for (size_t r = first; r < last; ++r)
-                       lengths[r] = map_row(order_[begin + r], position, chunk.targets.data() + starts[r],
-                                            weights ? chunk.weights.data() + starts[r] : nullptr, scratch);
-                   });
-                   ends.clear();
-                   size_t kept = 0;  // rows are moved together
-                   for (size_t r = 0; r < end - begin; ++r) {
-                     const NodeId* row = chunk.targets.data() + starts[r];
-                     loops += std::binary_search(row, row + lengths[r], static_cast<NodeId>(begin + r)) ? 1 : 0;
-                     std::copy_n(row, lengths[r], chunk.targets.data() + kept);
-                     if (weights)
-                       std::copy_n(chunk.weights.data() + starts[r], lengths[r], chunk.weights.data() + kept);
-                     kept += lengths[r];
-                     ends.push_back(total + kept);
-                   }
-                   total += kept;
-                   targets.append_behind(std::span<const NodeId>(chunk.targets.data(), kept));
-                   if (weights) weights->append_behind(std::span<const float>(chunk.weights.data(), kept));
-                   offsets.append(std::span<const EdgeOffset>(ends));
-                   progress_.advance(end - begin);
-                 });
+  const size_t entry_bytes = sizeof(NodeId) + (weights ? sizeof(float) : 0);
+  for_each_run(
+      graph.num_entries() * entry_bytes, [&](NodeId v) { return graph.degree(v) * entry_bytes; },
+      [&](const Run& run) {
+        Chunk& chunk = chunks[turn ^= 1];  // the other one is being written
+        starts.reserve(run.size() + 1);
+        starts.assign(1, 0);
+        for (size_t r = run.begin; r < run.end; ++r) starts.push_back(starts.back() + graph.degree(order_[r]));
+        ends.assign(run.size(), 0);
+        chunk.targets.reserve_discarding(starts.back());
+        if (weights) chunk.weights.reserve_discarding(starts.back());
+        run.for_each([&](size_t r, NodeId v) {
+          ends[r] = map_row(v, chunk.targets.data() + starts[r], weights ? chunk.weights.data() + starts[r] : nullptr);
+        });
+        size_t kept = 0;  // rows are moved together
+        for (size_t r = 0; r < run.size(); ++r) {
+          const NodeId* row = chunk.targets.data() + starts[r];
+          const size_t length = ends[r];
+          loops += std::binary_search(row, row + length, static_cast<NodeId>(run.begin + r)) ? 1 : 0;
+          std::copy_n(row, length, chunk.targets.data() + kept);
+          if (weights) std::copy_n(chunk.weights.data() + starts[r], length, chunk.weights.data() + kept);
+          kept += length;
+          ends[r] = total + kept;
+        }
+        total += kept;
+        targets.append_behind(std::span<const NodeId>(chunk.targets.data(), kept));
+        if (weights) weights->append_behind(std::span<const float>(chunk.weights.data(), kept));
+        offsets.append(std::span<const EdgeOffset>(ends));
+        progress_.advance(run.size());
+      });
   writer_.end_array("adjacency_offsets", offsets);
   writer_.end_array("adjacency_targets", targets);
   if (weights) writer_.end_array("adjacency_weights", *weights);

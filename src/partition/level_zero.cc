@@ -1,6 +1,7 @@
 // Level 0 of the multilevel partitioner: the graph among the chosen nodes.
 #include <atomic>
 
+#include "common/interrupt.h"
 #include "partition/multilevel.h"
 #include "partition/symmetric_rows.h"
 
@@ -20,6 +21,7 @@ void for_each_counted(const LevelGraph& graph, NodeId v, Use&& use) {
 double find_weight_scale(const LevelGraph& graph) {
   double sum = 0, count = 0;
   for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (v % kSymmetrisedRows == 0) throw_if_interrupted();
     for_each_counted(graph, v, [&](EdgeOffset e) {
       sum += std::abs(graph.float_weights[e]);
       ++count;
@@ -36,6 +38,7 @@ void set_level_weights(LevelGraph& graph, const Dataset& data, std::span<const N
   if (kind == NodeWeights::kDegree) {
     graph.node_weights[0] = Buffer<uint32_t>(n);
     parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       for (size_t v = begin; v < end; ++v) {
         uint32_t& weight = graph.node_weights[0][v] = 1;
         for_each_counted(graph, static_cast<NodeId>(v), [&](EdgeOffset) { weight += weight < UINT32_MAX ? 1 : 0; });
@@ -89,6 +92,7 @@ LevelGraph make_level_graph(const Dataset& data, std::span<const NodeId> nodes, 
   if (!graph.position.empty()) {
     std::atomic<uint64_t> entries = 0;
     parallel_blocks(nodes.size(), kSymmetrisedRows, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       uint64_t among = 0;
       for (size_t v = begin; v < end; ++v)
         for_each_counted(graph, static_cast<NodeId>(v), [&](EdgeOffset) { ++among; });

@@ -24,9 +24,12 @@ bool uses_metis(const PartitionOptions& options) {
   return options.from.empty() &&
          (options.method == PartitionMethod::kMetis || options.method == PartitionMethod::kMetisRecursive);
 }
+bool may_use_metis(const PartitionOptions& options) {
+  return uses_metis(options) || (options.from.empty() && options.method == PartitionMethod::kAuto);
+}
 // Whether a partitioner looks for clusters with few links between them.
 bool searches(const PartitionOptions& options) {
-  return uses_metis(options) || (options.from.empty() && options.method == PartitionMethod::kMultilevel);
+  return may_use_metis(options) || (options.from.empty() && options.method == PartitionMethod::kMultilevel);
 }
 
 constexpr uint32_t kNodesPerCluster = 1000;  // where the number of parts is left to us
@@ -108,7 +111,7 @@ void check_file_parts(const PartitionOptions& options, uint32_t clusters) {
 // What is asked for, and where it is kept.
 struct Request {
   Request(const Store& store, const Dataset& data, const PartitionOptions& given)
-      : options(given.settled()), nodes(chosen_nodes(data, options)) {
+      : options(given.settled_for(data)), nodes(chosen_nodes(data, options)) {
     parts = options.parts_of(nodes.size());
     std::string file_digest;
     if (options.method == PartitionMethod::kFile) {
@@ -157,18 +160,19 @@ void PartitionOptions::list_options(OptionList& list) {
       .value("P")
       .common();
   list.add_choice("partitioner", &method,
-                  {{"metis", PartitionMethod::kMetis},
+                  {{"auto", PartitionMethod::kAuto},
+                   {"metis", PartitionMethod::kMetis},
                    {"metis-recursive", PartitionMethod::kMetisRecursive},
                    {"multilevel", PartitionMethod::kMultilevel},
                    {"random", PartitionMethod::kRandom},
                    {"file", PartitionMethod::kFile}},
-                  "how to partition the graph");
+                  "how to partition the graph; auto: metis, or multilevel for 10 million edges and more");
   list.add("from", &from, "file with the cluster number of every node, .npy or text")
       .value("FILE")
       .resumable();  // bound to the run by the hash of the partition
   list.add_choice("objective", &objective, {{"cut", PartitionObjective::kCut}, {"volume", PartitionObjective::kVolume}},
                   "what METIS minimises: edges cut, or communication volume")
-      .needs([this] { return uses_metis(*this); }, kOther);
+      .needs([this] { return may_use_metis(*this); }, kOther);
   list.add("imbalance", &imbalance, "metis and multilevel: largest cluster / mean")
       .range(1.001, 1000)
       .needs(is_searched, kOther);
@@ -202,7 +206,7 @@ void PartitionOptions::take_memory(uint64_t budget, const Store& store, const st
       request.partitioner_memory(0, data) > 0 ? both_ways * count_entries(data, request.options) : 0;
   const uint64_t least = std::max(least_layout, request.partitioner_memory(entries, data));
   if (left >= least) return;
-  const bool multilevel = method == PartitionMethod::kMultilevel;
+  const bool multilevel = request.options.method == PartitionMethod::kMultilevel;
   const std::string what =
       left >= least_layout
           ? fmt::format("{} on {} nodes and {} edges (--partitioner {} needs less)",
@@ -220,7 +224,10 @@ uint32_t PartitionOptions::parts_of(uint64_t nodes) const {
 
 PartitionOptions PartitionOptions::settled() const {
   PartitionOptions options = *this;
-  if (!from.empty() && method == PartitionMethod::kMetis) options.method = PartitionMethod::kFile;
+  if (!from.empty() && (method == PartitionMethod::kAuto || method == PartitionMethod::kMetis))
+    options.method = PartitionMethod::kFile;
+  if (objective == PartitionObjective::kVolume && options.method == PartitionMethod::kAuto)
+    options.method = PartitionMethod::kMetis;
   if (options.method == PartitionMethod::kFile && from.empty())
     throw Error("needs the file with the clusters", "--partitioner file", "--from FILE");
   if (options.method != PartitionMethod::kFile && !from.empty())
@@ -232,6 +239,15 @@ PartitionOptions PartitionOptions::settled() const {
                 "--objective volume", "--partitioner metis");
   if (name.find('/') != std::string::npos || name.starts_with('.'))
     throw Error("is a plain name, without '/' and not beginning with a dot", "--partition-name");
+  return options;
+}
+
+PartitionOptions PartitionOptions::settled_for(const Dataset& data) const {
+  PartitionOptions options = settled();
+  const uint64_t both_ways = data.graph.directed() ? 2 : 1;
+  if (options.method == PartitionMethod::kAuto)
+    options.method = both_ways * data.graph.num_entries() < kMultilevelEntries ? PartitionMethod::kMetis
+                                                                               : PartitionMethod::kMultilevel;
   return options;
 }
 

@@ -20,15 +20,19 @@
 
 namespace cgcn {
 
-enum class PartitionMethod { kMetis, kMetisRecursive, kMultilevel, kRandom, kFile };
+enum class PartitionMethod { kAuto, kMetis, kMetisRecursive, kMultilevel, kRandom, kFile };
 enum class PartitionObjective { kCut, kVolume };
 enum class NodeWeights { kUniform, kLabelled, kDegree };
+
+// kAuto: graphs of so many adjacency entries and more go to the multilevel partitioner, smaller ones to METIS. A matter
+// of the graph alone: neither memory nor threads change the clusters.
+inline constexpr uint64_t kMultilevelEntries = 20'000'000;
 
 inline constexpr uint64_t kPartitionMemory = uint64_t{512} << 20;  // if the caller does not say
 
 struct PartitionOptions {
   uint32_t parts = 0;  // p; 0: about one per thousand nodes
-  PartitionMethod method = PartitionMethod::kMetis;
+  PartitionMethod method = PartitionMethod::kAuto;
   std::string from;  // kFile: .npy or text, a cluster number per node of the store
   PartitionObjective objective = PartitionObjective::kCut;
   float imbalance = 1.03f;  // the largest cluster over the mean
@@ -45,7 +49,8 @@ struct PartitionOptions {
   void list_options(OptionList& list);
   // Checked, with what one option says of another: a file to read from means that file. Error if they contradict.
   PartitionOptions settled() const;
-  uint32_t parts_of(uint64_t nodes) const;  // of so many nodes, more than none
+  PartitionOptions settled_for(const Dataset& data) const;  // the same, and kAuto becomes one of the others
+  uint32_t parts_of(uint64_t nodes) const;                  // of so many nodes, more than none
   // Within a budget for the whole process. Error where the partition is still to be made and does not fit, with the
   // smallest budget that works: later() tells what the stages after it need, besides what the process has now.
   void take_memory(uint64_t budget, const Store& store, const std::function<uint64_t()>& later = {});

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "common/interrupt.h"
 #include "common/threads.h"
 #include "partition/metis.h"
 
@@ -47,15 +48,25 @@ class SymmetricRows {
     }
   }
 
+  // Row after row, on one thread.
+  template <class Use>
+  void for_each_row(Use&& use) const {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (i % kSymmetrisedRows == 0) throw_if_interrupted();
+      use(i);
+    }
+  }
+
   void count() {
     const size_t n = nodes_.size();
     Buffer<uint64_t> lengths(n, 0);
     parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       for (size_t i = begin; i < end; ++i) for_each_kept(i, [&](NodeId, EdgeOffset) { ++lengths[i]; });
       graph_.release_rows(nodes_[begin], size_t{nodes_[end - 1]} + 1);
     });
     if (graph_.directed())  // a place for the reverse of each
-      for (size_t i = 0; i < n; ++i) for_each_kept(i, [&](NodeId j, EdgeOffset) { ++lengths[j]; });
+      for_each_row([&](size_t i) { for_each_kept(i, [&](NodeId j, EdgeOffset) { ++lengths[j]; }); });
     if constexpr (sizeof(Offset) == sizeof(int32_t))
       check_metis_size(n, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
     offsets = Buffer<Offset>(n + 1);
@@ -74,6 +85,7 @@ class SymmetricRows {
     const size_t n = nodes_.size();
     if (!graph_.directed()) {
       parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
+        throw_if_interrupted();
         for (size_t i = begin; i < end; ++i) {
           auto slot = static_cast<size_t>(offsets[i]);
           for_each_kept(i, [&](NodeId j, EdgeOffset e) { put(slot++, j, e); });
@@ -84,11 +96,12 @@ class SymmetricRows {
     }
     Buffer<Offset> next(n);
     std::copy_n(offsets.begin(), n, next.begin());
-    for (size_t i = 0; i < n; ++i)
+    for_each_row([&](size_t i) {
       for_each_kept(i, [&](NodeId j, EdgeOffset e) {
         put(static_cast<size_t>(next[i]++), j, e);
         put(static_cast<size_t>(next[j]++), static_cast<NodeId>(i), e);
       });
+    });
   }
 
   // A + Aᵀ: an entry that was there in both directions becomes one, its weights added.
@@ -96,6 +109,7 @@ class SymmetricRows {
     const size_t n = nodes_.size();
     Buffer<Offset> lengths(n);
     parallel_blocks(n, kSymmetrisedRows, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       std::vector<std::pair<Target, float>> row;
       for (size_t i = begin; i < end; ++i) {
         row.clear();

@@ -50,7 +50,7 @@ GraphShare::GraphShare(dist::Group& group, const CsrGraph& graph)
   }
   for (const std::string& text : group.all_to_all(asked)) {
     std::vector<uint32_t>& rows = wanted_.emplace_back(text.size() / sizeof(uint32_t));
-    std::memcpy(rows.data(), text.data(), text.size());
+    if (!rows.empty()) std::memcpy(rows.data(), text.data(), text.size());
   }
 }
 

@@ -28,16 +28,25 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-class PartitionInterrupt : public test::ProgramTest {};
+class PartitionInterrupt : public test::ProgramTest {
+ protected:
+  void SetUp() override {
+    test::ProgramTest::SetUp();
+    Dataset data;
+    EdgeList edges;
+    Random random(1, Purpose::kTest);
+    for (int i = 0; i < 2'000'000; ++i) edges.add(random.below(200'000), random.below(200'000));
+    data.graph = build_graph(200'000, edges, {}, nullptr);
+    data.features = FeatureMatrix::identity(200'000);
+    write_store(folder_ / "g", data, StagedDirectory::Existing::kRefuse);
+  }
+  void expect_nothing_left() const {
+    EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions") && !fs::is_empty(folder_ / "g" / "partitions"));
+    EXPECT_NO_THROW(Store(folder_ / "g"));
+  }
+};
 
 TEST_F(PartitionInterrupt, StopsMetisAndLeavesNothing) {
-  Dataset data;
-  EdgeList edges;
-  Random random(1, Purpose::kTest);
-  for (int i = 0; i < 2'000'000; ++i) edges.add(random.below(200'000), random.below(200'000));
-  data.graph = build_graph(200'000, edges, {}, nullptr);
-  data.features = FeatureMatrix::identity(200'000);
-  write_store(folder_ / "g", data, StagedDirectory::Existing::kRefuse);
   const pid_t program = start({"partition", "g", "--transductive", "--parts", "2000"});
   const Timer patience;
   std::vector<pid_t> children;
@@ -55,8 +64,26 @@ TEST_F(PartitionInterrupt, StopsMetisAndLeavesNothing) {
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_THAT(outcome.errors, testing::HasSubstr("partitioning was stopped, no partition was written"));
   EXPECT_NE(::kill(children[0], 0), 0);
-  EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions") && !fs::is_empty(folder_ / "g" / "partitions"));
-  EXPECT_NO_THROW(Store(folder_ / "g"));
+  expect_nothing_left();
+}
+
+// In its own passes as well as while METIS works for it, by either signal.
+TEST_F(PartitionInterrupt, StopsTheMultilevelPartitionerAnywhere) {
+  uint32_t stopped = 0;
+  for (const int milliseconds : {60, 120, 250, 500, 1000}) {
+    const pid_t program = start({"partition", "g", "--transductive", "--parts", "2000", "--partitioner", "multilevel"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    const Timer timer;
+    ::kill(program, stopped % 2 == 0 ? SIGTERM : SIGINT);
+    const Outcome outcome = finish(program);
+    EXPECT_LT(timer.seconds(), 3);
+    if (outcome.exit_code == 0) break;  // it was done
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
+    EXPECT_THAT(outcome.errors, testing::HasSubstr("interrupted"));
+    expect_nothing_left();
+    ++stopped;
+  }
+  EXPECT_GE(stopped, 2u);
 }
 
 }  // namespace

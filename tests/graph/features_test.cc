@@ -1,6 +1,7 @@
 #include "graph/features.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <bit>
 #include <cmath>
@@ -97,6 +98,28 @@ TEST(FeatureMatrix, RowsDividedByTheirSums) {
   const FeatureMatrix half = FeatureMatrix::dense16(std::vector<Half>{float_to_half(2), float_to_half(6)}, 2);
   EXPECT_EQ(half.with_normalised_rows().dense_row(0)[1], 0.75f);
   EXPECT_EQ(FeatureMatrix::identity(3).with_normalised_rows().kind(), FeatureMatrix::Kind::kIdentity);
+}
+
+// More numbers than 32 bits count. The pages between are never touched and take no memory.
+TEST(Features, RowsBeyondFourBillionNumbersAreRead) {
+  constexpr NodeId kRows = 40'000'000;
+  constexpr uint32_t kColumns = 128;
+  const size_t size = size_t{kRows} * kColumns, bytes = size * sizeof(Half);
+  static_assert(uint64_t{kRows} * kColumns > UINT32_MAX);
+  void* const mapped =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) GTEST_SKIP() << "no address space for it";
+  auto* const values = static_cast<Half*>(mapped);
+  for (uint32_t c = 0; c < kColumns; ++c) values[size - kColumns + c] = float_to_half(static_cast<float>(c + 1));
+  {
+    const FeatureMatrix features =
+        FeatureMatrix::dense16({std::span<const Half>(values, size), std::shared_ptr<const void>()}, kColumns);
+    EXPECT_EQ(features.rows(), kRows);
+    std::vector<float> row(kColumns);
+    features.copy_row(kRows - 1, row.data());
+    for (uint32_t c = 0; c < kColumns; ++c) EXPECT_EQ(row[c], static_cast<float>(c + 1));
+  }
+  ::munmap(mapped, bytes);
 }
 
 }  // namespace

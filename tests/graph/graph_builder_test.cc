@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "common/error.h"
+#include "common/interrupt.h"
 #include "common/memory.h"
 #include "common/random.h"
 #include "common/threads.h"
@@ -113,6 +115,33 @@ TEST(GraphBuilder, EdgeListKeepsEverythingAcrossChunks) {
   EXPECT_EQ(graph.num_edges(), n - 1);
   EXPECT_EQ(graph.degree(0), 1u);
   EXPECT_EQ(graph.degree(n / 2), 2u);
+}
+
+// Ctrl-C comes during the given visit of the edges; a builder visits them once to count, then once for each range.
+class InterruptedEdges final : public EdgeSource {
+ public:
+  explicit InterruptedEdges(uint32_t at) : at_(at) {}
+  bool weighted() const override { return false; }
+  void visit(const std::function<void(const EdgeRun&)>& use) const override {
+    const NodeId from[] = {0, 1}, to[] = {1, 2};
+    use({from, to, nullptr, 2});
+    if (++visits_ == at_) request_interrupt();
+    use({from + 1, to, nullptr, 1});
+  }
+  uint32_t visits() const { return visits_; }
+
+ private:
+  uint32_t at_;
+  mutable uint32_t visits_ = 0;
+};
+
+TEST(GraphBuilder, StopsWhenInterrupted) {
+  for (uint32_t at = 1; at <= 3; ++at) {
+    InterruptedEdges edges(at);
+    EXPECT_THROW(build_graph(3, edges, {.entries_at_once = 2}, nullptr), Interrupted) << at;
+    EXPECT_EQ(edges.visits(), at);
+    clear_interrupt();
+  }
 }
 
 }  // namespace

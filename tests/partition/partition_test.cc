@@ -85,8 +85,37 @@ TEST(Partition, LayoutsOfRandomGraphsAreTheStoreInClusterOrder) {
     const PartitionResult again = ensure_partition(store, options);
     EXPECT_TRUE(again.reused);
     EXPECT_TRUE(std::ranges::equal(again.layout.order, made.layout.order));
+    PartitionOptions scarce = options;
+    scarce.replace = true;
+    scarce.memory = 1 + 64 * (seed % 64);  // arrays are read in the store's order, for a few rows at a time
+    const PartitionResult small = ensure_partition(store, scarce);
+    EXPECT_FALSE(small.reused);
+    EXPECT_TRUE(std::ranges::equal(small.layout.order, made.layout.order));
+    EXPECT_EQ(small.layout.data.content_hash, made.layout.data.content_hash);
+    expect_layout_of(small.layout, store.dataset(), options.transductive);
     if (HasFailure()) return;
   }
+}
+
+// auto: by the number of edges alone, and what METIS alone can do stays with it.
+TEST(Partition, LargeGraphsGoToTheMultilevelPartitioner) {
+  const auto chosen = [](uint64_t entries, bool directed, const PartitionOptions& options = {}) {
+    Dataset data;
+    data.graph = CsrGraph(std::vector<EdgeOffset>{0, entries, entries}, Buffer<NodeId>(entries), {}, directed);
+    return options.settled_for(data).method;
+  };
+  EXPECT_EQ(chosen(kMultilevelEntries - 2, false), PartitionMethod::kMetis);
+  EXPECT_EQ(chosen(kMultilevelEntries, false), PartitionMethod::kMultilevel);
+  EXPECT_EQ(chosen(kMultilevelEntries / 2 - 1, true), PartitionMethod::kMetis);
+  EXPECT_EQ(chosen(kMultilevelEntries / 2, true), PartitionMethod::kMultilevel);
+  PartitionOptions options;
+  options.objective = PartitionObjective::kVolume;
+  EXPECT_EQ(chosen(kMultilevelEntries, false, options), PartitionMethod::kMetis);
+  options.from = "clusters.txt";
+  EXPECT_EQ(chosen(kMultilevelEntries, false, options), PartitionMethod::kFile);
+  options = {};
+  options.method = PartitionMethod::kMetis;
+  EXPECT_EQ(chosen(kMultilevelEntries, false, options), PartitionMethod::kMetis);
 }
 
 TEST(Partition, AggregatedFeaturesAreTheProduct) {

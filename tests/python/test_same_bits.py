@@ -1,4 +1,6 @@
 """For one seed and the same options, fit and `clustergcn train` give the same weights."""
+import ctypes
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -20,3 +22,18 @@ def test_fit_and_train_give_the_same_bits(small, settings, features, threads, tm
                 "--parts", 4, "--seed", 3, "--threads", 3 - threads, "--quiet")
     for name in ("last.safetensors", "best.safetensors"):
         assert tensors(tmp_path / "python" / name) == tensors(tmp_path / "line" / name)
+
+
+# NumPy may use the same OpenBLAS: its number of threads and its kernels are its own.
+def test_numpys_openblas_is_left_alone(small, settings):
+    paths = {line.split()[-1] for line in open("/proc/self/maps") if "libopenblas" in line and "deleted" not in line}
+    if not paths:
+        pytest.skip("NumPy uses another BLAS here")
+    library = ctypes.CDLL(paths.pop())
+    library.openblas_get_corename.restype = ctypes.c_char_p
+    before = library.openblas_get_corename()
+    library.openblas_set_num_threads(2)
+    adjacency, X, y, split = small
+    cg.ClusterGCNClassifier(**settings).fit(cg.Graph.from_scipy(adjacency, X, y, split=split))
+    assert library.openblas_get_corename() == before
+    assert library.openblas_get_num_threads() == 2

@@ -153,7 +153,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.browser.run(HEADS)[:4], ["Run", "lr", "partitioner", "Test F1"])
         rows = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
         values = {row[0]: row[1:3] for row in rows[1:]}
-        self.assertEqual(values, {"small": ["0.01", "metis"], "low-rate": ["0.002", "metis"], "random": ["0.01", "random"]})
+        self.assertEqual(values, {"small": ["0.01", "auto"], "low-rate": ["0.002", "auto"], "random": ["0.01", "random"]})
         self.assertFalse(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
         self.open(page, 400)
         self.assertTrue(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
