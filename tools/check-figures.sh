@@ -49,7 +49,7 @@ figure README.md 'validation F1 \K[0-9.]+' 0.8 "$(percent validation.micro_f1 "$
 "$program" generate "$work/sparse" --nodes 40000 --edges 80000 --seed 3 --quiet
 for method in cluster full-batch sgd graphsage fastgcn vrgcn; do
   for layers in 2 3; do
-    train "$method-$layers" "$work/sparse" --method $method --layers $layers --hidden 16 --epochs 3 --eval-every 1000 --parts 240 --per-batch 1 --batch-nodes 100
+    train "$method-$layers" "$work/sparse" --recipe none --method $method --layers $layers --hidden 16 --epochs 3 --eval-every 1000 --parts 240 --per-batch 1 --batch-nodes 100
     column=$([ $layers = 2 ] && echo '' || echo '[0-9,]+ \| ')
     figure <(sed -n '/^| embeddings per epoch/,/^$/p' docs/methods.md) "^\\| $method \\| $column\\K[0-9,]+" 0 \
       "$(value embeddings_per_epoch "$work/$method-$layers.json")"

@@ -25,7 +25,7 @@ def main():
             subprocess.run([program, *words, "--quiet"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         run("generate", "small", "--classes", "8", "--nodes", "20000")
         for name, options in RUNS.items():
-            run("train", "small", "--run", name, "--epochs", "25", *options)
+            run("train", "small", "--run", name, "--recipe", "none", "--epochs", "25", *options)
         run("report", *RUNS, "-o", "report.html")
         with Browser(find_browser()) as browser:
             browser.resize(WIDTH, HEIGHT)

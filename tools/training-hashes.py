@@ -20,6 +20,7 @@ import tempfile
 import zipfile
 
 # name: (graph, options of train). The options that a configuration shares with most others are in COMMON; later ones win.
+FIXED = ["--recipe", "none"]  # unless a configuration names another one
 COMMON = ["--hidden", "20", "--epochs", "3", "--parts", "6", "--per-batch", "2", "--batch-nodes", "96", "--layer-nodes", "64", "--keep", "last"]
 BATCH_INPUT = ["--first-layer", "batch", "--dropout-place", "before"]
 CONFIGURATIONS = {
@@ -135,7 +136,7 @@ def train(program, store, options, threads, folder):
     directory = os.path.join(folder, "run")
     shutil.rmtree(directory, ignore_errors=True)
     resumed = "--resumed" in options
-    options = COMMON + [option for option in options if option != "--resumed"] + ["--run", directory, "--threads", threads]
+    options = COMMON + ([] if "--recipe" in options else FIXED) + [option for option in options if option != "--resumed"] + ["--run", directory, "--threads", threads]
     options = [option for i, option in enumerate(options) if not is_overridden(options, i)]
     epochs = options.index("--epochs") + 1
     if resumed:

@@ -53,6 +53,8 @@ def make_stores(program, work, cora):
 def start(program, store, shape, folder, *more, **keywords):
     shutil.rmtree(folder, ignore_errors=True)
     words = [program, "train", store, "--run", folder, "--quiet", *SHAPES[shape], *more]
+    if "--recipe" not in words:
+        words += ["--recipe", "none"]
     if shape != "cora":
         words += ["--eval-every", "1000000"]
     return subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **keywords)

@@ -55,7 +55,7 @@ def find(value, key):
 def test_score(program, folder, name, *options):
     store, place = ensure_store(program, folder, "ppi"), folder / f"run-{name}"
     shutil.rmtree(place, ignore_errors=True)
-    text = run(program, "train", store, "--parts", 50, "--per-batch", 1, "--hidden", 128, "--eval-every", 10, "--json",
+    text = run(program, "train", store, "--recipe", "none", "--parts", 50, "--per-batch", 1, "--hidden", 128, "--eval-every", 10, "--json",
                "--run", place, *options)
     return 100 * json.loads(text)["test"]["micro_f1"]
 

@@ -54,7 +54,7 @@ def main():
                                               "--memory", arguments.memory])
         folder = arguments.folder / f"run-{nodes}"
         shutil.rmtree(folder, ignore_errors=True)
-        _, training_peak, output = run([arguments.program, "train", store, "--run", folder, "--parts", parts, "--per-batch", 10,
+        _, training_peak, output = run([arguments.program, "train", store, "--run", folder, "--recipe", "none", "--parts", parts, "--per-batch", 10,
                             "--layers", arguments.layers, "--hidden", arguments.hidden, "--epochs", 1, "--json",
                             "--memory", arguments.memory])
         result = json.loads(output)

@@ -16,7 +16,7 @@ for method in ("metis", "multilevel"):
     scores = []
     for seed in ("1", "2", "3", "4", "5"):
         with tempfile.TemporaryDirectory() as folder:
-            run = subprocess.run([program, "train", store, "--run", folder + "/run", "--partitioner", method, "--seed", seed,
+            run = subprocess.run([program, "train", store, "--recipe", "none", "--run", folder + "/run", "--partitioner", method, "--seed", seed,
                                   "--partition-seed", seed, "--json", *options], capture_output=True, text=True, check=False)
             if run.returncode != 0:
                 sys.exit(run.stderr)

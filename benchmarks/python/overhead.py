@@ -19,13 +19,13 @@ OPTIONS = {"layers": 3, "hidden": 512, "parts": 50, "per_batch": 1, "epochs": 4,
 def epochs_of_program(program, store, run):
     shutil.rmtree(run, ignore_errors=True)
     words = [word for name, value in OPTIONS.items() for word in ("--" + name.replace("_", "-"), str(value))]
-    subprocess.run([program, "train", store, "--run", run, "--quiet", *words], check=True, capture_output=True)
+    subprocess.run([program, "train", store, "--recipe", "none", "--run", run, "--quiet", *words], check=True, capture_output=True)
     return [json.loads(line)["seconds"] for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 def epochs_of_fit(graph):
     import clustergcn
-    return list(clustergcn.ClusterGCNClassifier(**OPTIONS, verbose=0).fit(graph).history_["seconds"])
+    return list(clustergcn.ClusterGCNClassifier(recipe="none", **OPTIONS, verbose=0).fit(graph).history_["seconds"])
 
 
 def import_seconds(module):
@@ -59,7 +59,7 @@ def fit_in_memory(store):
 
     def on_epoch(_):
         most[:] = map(max, most, resident())
-    clustergcn.ClusterGCNClassifier(layers=4, hidden=128, parts=1500, per_batch=20, epochs=1, verbose=0).fit(graph, on_epoch=on_epoch)
+    clustergcn.ClusterGCNClassifier(recipe="none", layers=4, hidden=128, parts=1500, per_batch=20, epochs=1, verbose=0).fit(graph, on_epoch=on_epoch)
     print(f"Reddit shape: the caller's arrays {arrays / 2**20:.0f} MiB; from_scipy adds {(made[0] - begun[0]) / 2**20:.0f} MiB, "
           f"training {(most[0] - made[0]) / 2**20:.0f} MiB and {most[1] / 2**20:.0f} MiB of shared memory (clusters, A.X)")
 

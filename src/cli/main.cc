@@ -64,12 +64,11 @@ bool is_wrong_usage(const Error& error) {
          }));
 }
 
-// Most commands run in one process: where a launcher started several, the first one says so.
+// Most commands run in one process.
 void require_one_process(const std::string& command) {
   for (const char* name : {"train", "evaluate", "predict"})
     if (command == name) return;
-  if (const dist::Launch launch = dist::detect_launch(); launch.size > 1 && launch.rank > 0) throw dist::SilentExit{1};
-  dist::require_alone(command);
+  dist::require_alone("clustergcn " + command);
 }
 
 int run(int argc, char** argv) {

@@ -66,6 +66,9 @@ void TrainCommand::run_in(dist::Group& group) {
   if (!common.json) return print_summary(*summary, data, has_report);
   nlohmann::json result = describe_result(*summary, data);
   result["notes"] = notes;
+  result["choices"] = nlohmann::json::array();
+  for (const Choice& choice : request.settings.choices)
+    result["choices"].push_back({{"option", choice.option}, {"value", choice.value}, {"reason", choice.reason}});
   fmt::print("{}\n", to_text(result, 2));
 }
 

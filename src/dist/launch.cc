@@ -5,16 +5,19 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include "common/file.h"
 #include "common/installed_files.h"
 #include "common/log.h"
 #include "common/session.h"
+#include "dist/launcher_end.h"
 #include "dist/mpi_plugin.h"
 
 namespace cgcn::dist {
@@ -22,6 +25,7 @@ namespace {
 
 constexpr const char* kPlugin = "libclustergcn-mpi.so";
 constexpr const char* kPluginVariable = "CLUSTERGCN_MPI_PLUGIN";  // another place for it
+constexpr const char* kAloneVariable = "CLUSTERGCN_ALONE";        // set: every process works by itself
 
 struct Launcher {
   const char *name, *rank, *size;
@@ -73,7 +77,8 @@ class MpiTransport final : public Transport {
       throw Error(fmt::format("MPI cannot be started: {}", problem));
     if (size_ < 2 && launch.size != 1)
       throw Error(fmt::format("{} started several processes, but {} sees one", launch.launcher, mpi_.library()),
-                  "clustergcn", "the launcher of the MPI that libclustergcn-mpi.so was built with");
+                  "clustergcn",
+                  "the launcher of the MPI that libclustergcn-mpi.so was built with (srun: --mpi=pmix or pmi2)");
   }
   ~MpiTransport() override { mpi_.finish(); }
   uint32_t rank() const override { return rank_; }
@@ -95,8 +100,10 @@ class MpiTransport final : public Transport {
     return done != 0;
   }
   void cancel(Request receive) override { mpi_.cancel(receive); }
-  void abort(const std::string& message) override {
+  void abort(const std::string& message, bool unreachable) override {
     log::write_line("error: " + message);
+    if (unreachable)
+      if (const auto launcher = find_launcher(::getpid())) end_later(*launcher);
     mpi_.abort(1);
     ::_exit(1);
   }
@@ -110,6 +117,11 @@ class MpiTransport final : public Transport {
   uint32_t rank_ = 0, size_ = 0;
 };
 
+// Where all processes have the same to say, the first one does: when it is gone, the launcher ends the others.
+void leave_it_to_the_first(const Launch& launch) {
+  if (launch.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(3));
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
@@ -118,6 +130,7 @@ std::string host_name() {
 }  // namespace
 
 Launch detect_launch(const std::function<const char*(const char*)>& environment) {
+  if (environment(kAloneVariable) != nullptr) return {};
   for (const Launcher& launcher : kLaunchers) {
     const char* const rank = environment(launcher.rank);
     const char* const size = launcher.size != nullptr ? environment(launcher.size) : "0";
@@ -141,9 +154,14 @@ void GroupOptions::list_options(OptionList& list) {
 Group join_group(const GroupOptions& options) {
   const Launch launch = detect_launch();
   if (launch.is_alone()) return {};
-  const ClustergcnMpi* const mpi = load_plugin(launch.launcher);
-  return {[&] { return std::make_unique<MpiTransport>(*mpi, launch); }, static_cast<double>(options.peer_timeout),
-          host_name()};
+  try {
+    const ClustergcnMpi* const mpi = load_plugin(launch.launcher);
+    return {[&] { return std::make_unique<MpiTransport>(*mpi, launch); }, static_cast<double>(options.peer_timeout),
+            host_name()};
+  } catch (const Error&) {
+    leave_it_to_the_first(launch);
+    throw;
+  }
 }
 
 void run_in_group(const GroupOptions& options, const std::function<void(Group&)>& work) {
@@ -174,11 +192,12 @@ void run_in_group(const GroupOptions& options, const std::function<void(Group&)>
   }
 }
 
-void require_alone(const std::string& command) {
+void require_alone(const std::string& what, const std::string& hint) {
   const Launch launch = detect_launch();
   if (launch.size < 2) return;
-  throw Error(fmt::format("runs in one process, and {} started {}", launch.launcher, launch.size),
-              "clustergcn " + command, fmt::format("clustergcn {} … without {}", command, launch.launcher));
+  leave_it_to_the_first(launch);
+  throw Error(fmt::format("runs in one process, and {} started {}", launch.launcher, launch.size), what,
+              hint.empty() ? fmt::format("{} … without {}", what, launch.launcher) : hint);
 }
 
 }  // namespace cgcn::dist

@@ -44,7 +44,8 @@ struct SilentExit {
 // Ctrl-C; what it throws is thrown here. A rank that fails by itself ends the job with one message.
 void run_in_group(const GroupOptions& options, const std::function<void(Group&)>& work);
 
-// For commands of one process: Error if a launcher started several.
-void require_alone(const std::string& command);
+// For what runs in one process: Error if a launcher started several. CLUSTERGCN_ALONE=1 says that each is to work by
+// itself.
+void require_alone(const std::string& what, const std::string& hint = {});
 
 }  // namespace cgcn::dist

@@ -12,6 +12,7 @@ namespace {
 constexpr double kLongestBeat = 1, kShortestBeat = 0.02;  // seconds between two signs of life
 constexpr double kSpin = 30e-6;                           // seconds of polling before the thread sleeps between polls
 constexpr auto kNap = std::chrono::microseconds(50);
+constexpr auto kLongNap = std::chrono::microseconds(500);  // while all threads compute: they need the cores
 constexpr double kTurn = 2.5;  // seconds by which a rank leaves it to the one before it to speak
 
 }  // namespace
@@ -66,7 +67,13 @@ Messenger::Ticket Messenger::start(std::span<const Outgoing> outgoing, std::span
 
 void Messenger::wait(Ticket ticket) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !broken_.empty() || std::find(open_.begin(), open_.end(), ticket) == open_.end(); });
+  const auto is_over = [&] { return !broken_.empty() || std::find(open_.begin(), open_.end(), ticket) == open_.end(); };
+  if (!is_over()) {
+    ++waiting_threads_;
+    changed_.notify_all();
+    changed_.wait(lock, is_over);
+    --waiting_threads_;
+  }
   if (!broken_.empty()) throw Error(broken_);
 }
 
@@ -98,7 +105,7 @@ void Messenger::run(const std::function<std::unique_ptr<Transport>()>& open) {
     work_until_closed();
     end_watching();
   } catch (const std::exception& problem) {
-    break_with(fmt::format("{}: {}", name_of(rank_), problem.what()));
+    break_with(fmt::format("{}: {}", name_of(rank_), problem.what()), /*unreachable=*/true);
   }
   transport_.reset();
 }
@@ -113,7 +120,7 @@ void Messenger::work_until_closed() {
         if (active.empty())
           changed_.wait_for(lock, std::chrono::duration<double>(beat_));
         else if (since_progress.seconds() > kSpin)
-          changed_.wait_for(lock, kNap);
+          changed_.wait_for(lock, waiting_threads_ > 0 ? kNap : kLongNap);
       }
       if (!waiting_.empty()) since_progress.restart();
       for (Exchange& exchange : waiting_) active.push_back(std::move(exchange));
@@ -236,16 +243,17 @@ void Messenger::lose(uint32_t rank, const std::string& how) {
   break_with(
       fmt::format("{} {}; the job is ended\nhint: start again when it is back; train --run RUN --resume continues a "
                   "training on any number of machines",
-                  name_of(rank), how));
+                  name_of(rank), how),
+      /*unreachable=*/true);
 }
 
 // Every rank learns why where that is still possible; then the job is over.
-void Messenger::break_with(const std::string& message) {
+void Messenger::break_with(const std::string& message, bool unreachable) {
   {
     const std::lock_guard lock(mutex_);
     if (!broken_.empty()) return;
   }
-  transport_->abort(message);
+  transport_->abort(message, unreachable);
   const std::lock_guard lock(mutex_);
   broken_ = message;
   changed_.notify_all();

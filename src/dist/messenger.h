@@ -84,7 +84,7 @@ class Messenger {
   bool send_control(Peer& peer, const Control& control);
   void announce(const std::string& failure);
   void lose(uint32_t rank, const std::string& how);
-  void break_with(const std::string& message);
+  void break_with(const std::string& message, bool unreachable = false);
   std::string name_of(uint32_t rank);
   double patience_with(const Peer& peer) const;
   void end_watching();
@@ -100,6 +100,7 @@ class Messenger {
   std::vector<Exchange> waiting_;  // not yet seen by the thread
   std::vector<Ticket> open_;       // not yet done
   Ticket next_ticket_ = 1;
+  uint32_t waiting_threads_ = 0;
   std::vector<std::string> hosts_;
   std::string failure_;  // to be announced
   std::string broken_;   // why nothing works any more

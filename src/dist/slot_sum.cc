@@ -1,6 +1,7 @@
 #include "dist/slot_sum.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "common/error.h"
@@ -150,6 +151,16 @@ void SlotSum::finish(std::span<float> total) {
 }
 
 uint64_t SlotSum::bytes() const { return sizeof(float) * (buffers_.size() * floats_ + arrived_.size()); }
+
+// Subtrees that wait for their other half, two that are being merged, and the sum; between ranks also the messages that
+// carry them, as they leave and as they arrive.
+uint64_t RowsSum::planned_bytes(uint64_t rows, uint64_t columns, uint64_t rows_of_slot, uint32_t slots,
+                                uint32_t ranks) {
+  if (slots == 1 && ranks == 1) return 0;
+  const uint64_t all = std::min(rows, slots * rows_of_slot),
+                 subtrees = std::min(uint64_t{slots} * rows_of_slot, std::bit_width(slots) * rows);
+  return sizeof(float) * (columns + 1) * (ranks == 1 ? subtrees + 2 * all : 2 * subtrees + 5 * all);
+}
 
 void RowsSum::begin(uint32_t slots) {
   slots_ = slots;

@@ -75,6 +75,8 @@ class RowsSum {
   void add(std::span<const uint32_t> numbers, const float* matrix);
   const Rows& finish();
   uint64_t bytes() const { return bytes_; }  // of the largest step
+  // What it takes at most where a slot has at most so many rows of the matrix.
+  static uint64_t planned_bytes(uint64_t rows, uint64_t columns, uint64_t rows_of_slot, uint32_t slots, uint32_t ranks);
 
  private:
   void merge(Rows& into, const Rows& other);

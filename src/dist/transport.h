@@ -27,8 +27,8 @@ class Transport {
   virtual bool done(Request request) = 0;
   virtual void cancel(Request receive) = 0;
 
-  // Ends every process of the job after saying why. Returns only in tests.
-  virtual void abort(const std::string& message) = 0;
+  // Ends every process of the job after saying why. Returns only in tests. unreachable: one of them gives no answer.
+  virtual void abort(const std::string& message, bool unreachable) = 0;
 
   static constexpr size_t kMostBytes = size_t{1} << 30;
 };

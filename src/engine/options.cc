@@ -12,9 +12,12 @@ Error::Error(const std::string& what, std::string problem, std::string where, st
 Error::~Error() = default;
 Stopped::~Stopped() = default;
 
-void set_option(cgcn::OptionList& list, std::string name, const std::string& value) {
+std::string set_option(cgcn::OptionList& list, std::string name, const std::string& value) {
   std::replace(name.begin(), name.end(), '_', '-');
-  if (cgcn::Option* option = list.find(name)) return option->set(value, "--" + name);
+  if (cgcn::Option* option = list.find(name)) {
+    option->set(value, "--" + name);
+    return name;
+  }
   std::vector<std::string> names;
   for (const cgcn::Option& option : list.all()) names.push_back(option.name());
   throw cgcn::Error("unknown option" + cgcn::did_you_mean(name, names), "--" + name);
@@ -22,19 +25,27 @@ void set_option(cgcn::OptionList& list, std::string name, const std::string& val
 
 Options::Options() : parts_(std::make_unique<Parts>()) {}
 Options::~Options() = default;
-Options::Options(const Options& other) : Options() { parts_->values = other.parts_->values; }
+Options::Options(const Options& other) : Options() { *this = other; }
 Options& Options::operator=(const Options& other) {
   parts_->values = other.parts_->values;
+  parts_->recipe = other.parts_->recipe;
+  parts_->given = other.parts_->given;
   return *this;
 }
 
 Options& Options::recipe(const std::string& name) {
-  call({}, [&] { cgcn::apply_recipe(cgcn::find_recipe(name), parts_->list); });
+  call({}, [&] {
+    const cgcn::Recipe& recipe = cgcn::find_recipe(name);
+    cgcn::apply_recipe(recipe, parts_->list);
+    for (const auto& [option, value] : recipe.values)
+      std::erase_if(parts_->given, [&](const auto& set) { return set.first == option; });
+    parts_->recipe = name;
+  });
   return *this;
 }
 
 Options& Options::set(const std::string& name, const std::string& value) {
-  call({}, [&] { set_option(parts_->list, name, value); });
+  call({}, [&] { parts_->given.emplace_back(set_option(parts_->list, name, value), value); });
   return *this;
 }
 

@@ -27,6 +27,8 @@ struct Options::Parts {
   Parts() { values.list_options(list); }
   cgcn::RunOptions values;
   cgcn::OptionList list;
+  std::string recipe;                                      // empty: chosen from the graph
+  std::vector<std::pair<std::string, std::string>> given;  // by set(), in order
 };
 
 struct Model::Parts {
@@ -52,7 +54,7 @@ auto call(const Session& session, Work&& work) {
   }
 }
 
-// Values of options by name, '_' as good as '-'.
-void set_option(cgcn::OptionList& list, std::string name, const std::string& value);
+// Values of options by name, '_' as good as '-'; returns the name as it is declared.
+std::string set_option(cgcn::OptionList& list, std::string name, const std::string& value);
 
 }  // namespace clustergcn

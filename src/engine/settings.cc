@@ -1,5 +1,7 @@
 #include "engine/settings.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "train/recipes.h"
 #include "train/run_directory.h"
@@ -8,14 +10,30 @@ namespace cgcn {
 
 std::string whole_path(const std::string& path) { return path.empty() ? path : fs::absolute(path).string(); }
 
-void RunSettings::settle() {
+std::vector<std::string> RunSettings::apply(const std::vector<Choice>& values) {
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
   options.train.batches_per_step = 0;  // which nobody can say
+  for (const Choice& choice : values) list.set(choice.option, choice.value, "recipe auto");
   if (!recipe.empty()) apply_recipe(find_recipe(recipe), list);
-  if (!config.empty()) read_toml(config, list);
-  for (const auto& [name, value] : given) list.set(name, value, "");
+  std::vector<std::string> named;
+  if (!config.empty()) named = read_toml(config, list);
+  for (const auto& [name, value] : given) {
+    list.set(name, value, "");
+    named.push_back(name);
+  }
   if (options.train.batches_per_step == 0) options.train.batches_per_step = processes;
   options.partition.from = whole_path(options.partition.from);
+  return named;
+}
+
+void RunSettings::settle(const Dataset& data) {
+  const std::vector<std::string> named = apply({});
+  if (recipe != kAutoRecipe) return;
+  choices = choose_settings(count_graph(data), options, [&](const std::string& option) {
+    return std::find(named.begin(), named.end(), option) != named.end();
+  });
+  apply(choices);
+  std::erase_if(choices, [&](const Choice& choice) { return list.find(choice.option)->is_default(); });
 }
 
 void RunSettings::settle_resumed(const std::string& run) {

@@ -1,11 +1,13 @@
-// Where the options of a run come from. Later ones win: defaults, a recipe, a TOML file, what was given by name. A run
-// that goes on has its own configuration, and may change what was not learnt from.
+// Where the options of a run come from. Later ones win: defaults, a recipe, a TOML file, what was given by name.
+// Without the name of a recipe it is `auto`, which looks at the graph. A run that goes on has its own configuration,
+// and may change what was not learnt from.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "train/choices.h"
 #include "train/run_options.h"
 
 namespace cgcn {
@@ -19,8 +21,15 @@ struct RunSettings {
   uint32_t processes = 1;                                  // as many batches in a step where nobody says how many
   std::vector<std::pair<std::string, std::string>> given;  // option and value, as somebody named them
 
-  void settle();
+  std::vector<Choice> choices;  // that `auto` made and nobody overruled
+
+  void check() { apply({}); }  // Error if a name or a value is wrong, before there is a graph
+  void settle(const Dataset& data);
   void settle_resumed(const std::string& run);
+
+ private:
+  // Defaults, `values`, then file and names; returns which options the last two named.
+  std::vector<std::string> apply(const std::vector<Choice>& values);
 };
 
 // A path that means the same from any folder, since a run may go on from elsewhere; empty stays empty.

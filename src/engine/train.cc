@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "engine/parts.h"
+#include "engine/settings.h"
 #include "train/training.h"
 
 namespace clustergcn {
@@ -26,8 +27,18 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
   return call(session, [&] {
     if (session.resume && session.run.empty())
       throw cgcn::Error("needs the folder of the run", "--resume", "--run DIR");
-    const cgcn::RunOptions& run_options = options.parts().values;
     const Graph::Parts& parts = graph.parts();
+    cgcn::RunSettings settings;
+    settings.given = options.parts().given;
+    if (session.resume) {
+      settings.settle_resumed(session.run);
+    } else {
+      settings.recipe = options.parts().recipe;
+      settings.settle(parts.data);
+    }
+    for (const cgcn::Choice& choice : settings.choices)
+      cgcn::log::note("auto: {}: {}", settings.list.find(choice.option)->command_line(), choice.reason);
+    const cgcn::RunOptions& run_options = settings.options;
     std::shared_ptr<cgcn::MemoryFolder> folder;
     if (session.run.empty()) folder = std::make_shared<cgcn::MemoryFolder>(run_bytes(run_options, parts.data));
     const cgcn::fs::path path = folder ? folder->path() / "run" : cgcn::fs::path(session.run);

@@ -1,6 +1,7 @@
 #include "nn/activation.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/parallel.h"
 #include "nn/layer.h"
@@ -17,50 +18,117 @@ size_t blocks_of(size_t rows) { return (rows + kPassRows - 1) / kPassRows; }
 
 }  // namespace
 
-Activation::Activation(const std::string& layer, size_t columns, bool layer_norm, Parameters& parameters)
+Activation::Activation(const std::string& layer, size_t columns, NormKind kind, Parameters& parameters)
     : columns_(columns) {
-  if (!layer_norm) return;
+  if (kind == NormKind::kNone) return;
   scale_ = OwnParameter(parameters, layer + ".norm.scale", 1, columns, Initial::kOne);
   offset_ = OwnParameter(parameters, layer + ".norm.offset", 1, columns, Initial::kZero);
+  if (kind != NormKind::kBatch) return;
+  running_mean_ =
+      OwnParameter(parameters, layer + ".norm.running_mean", 1, columns, Initial::kZero, ParameterKind::kStatistic);
+  running_variance_ =
+      OwnParameter(parameters, layer + ".norm.running_variance", 1, columns, Initial::kOne, ParameterKind::kStatistic);
 }
 
 void Activation::plan(Workspace& workspace, size_t rows) {
   if (!on()) return;
   workspace_ = &workspace;
   z_ = workspace.take_matrix(rows, columns_);
-  mean_ = workspace.take<float>(rows);
-  inverse_deviation_ = workspace.take<float>(rows);
+  mean_ = workspace.take<float>(is_batch_norm() ? columns_ : rows);
+  inverse_deviation_ = workspace.take<float>(is_batch_norm() ? columns_ : rows);
   workspace.share_scratch(2 * blocks_of(rows) * columns_);
 }
 
-void Activation::forward(ConstMatrix residual, Matrix out) const {
+void Activation::forward(const Step& step, ConstMatrix residual, Matrix out) const {
+  const Matrix z = input(out.rows);
+  if (is_batch_norm()) {
+    if (step.training) {
+      measure_batch(z);
+      return activate_batch(z, batch_norm(mean_, inverse_deviation_), residual, out);
+    }
+    invert_running_deviation(inverse_deviation_);
+    return activate_batch(z, batch_norm(running_mean_.value().data, inverse_deviation_), residual, out);
+  }
   kernels::parallel_rows(out.rows, kPassRows, [&](RowRange rows) {
-    kernels::activate(rows, input(out.rows), norm(mean_, inverse_deviation_), residual, out);
+    kernels::activate(rows, z, norm(mean_, inverse_deviation_), residual, out);
   });
 }
 
 // Every block of rows has its own column sums, which are added in the order of the blocks.
-Matrix Activation::backward(ConstMatrix output_gradient) const {
-  const kernels::LayerNorm norm = this->norm(mean_, inverse_deviation_);
-  const Matrix z = input(output_gradient.rows);
-  const Matrix sums(workspace_->scratch(), 2 * blocks_of(z.rows), columns_);
-  kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
-    const size_t block = rows.begin / kPassRows;
-    if (norm.on()) std::fill_n(sums.row(2 * block), 2 * columns_, 0.0f);
-    activate_backward(rows, output_gradient, norm, z, sums.row(2 * block), sums.row(2 * block + 1));
+template <class AddBlock>
+void Activation::sum_blocks(size_t rows, size_t sums_per_block, AddBlock&& add_block,
+                            std::initializer_list<float*> totals) const {
+  const Matrix sums(workspace_->scratch(), sums_per_block * blocks_of(rows), columns_);
+  kernels::parallel_rows(rows, kPassRows, [&](RowRange range) {
+    float* first = sums.row(sums_per_block * (range.begin / kPassRows));
+    std::fill_n(first, sums_per_block * columns_, 0.0f);
+    add_block(range, first);
   });
-  if (!norm.on()) return z;
-  const auto add_up = [&](const OwnParameter& parameter, size_t first) {
-    float* gradient = parameter.gradient().data;
-    std::fill_n(gradient, columns_, 0.0f);
-    for (size_t row = first; row < sums.rows; row += 2) kernels::add_column_sums({row, row + 1}, sums, gradient);
-  };
-  add_up(scale_, 0);
-  add_up(offset_, 1);
+  size_t place = 0;
+  for (float* total : totals) {
+    std::fill_n(total, columns_, 0.0f);
+    for (size_t row = place; row < sums.rows; row += sums_per_block)
+      kernels::add_column_sums({row, row + 1}, sums, total);
+    ++place;
+  }
+}
+
+// The mean first, then the squared distances from it.
+void Activation::measure_batch(ConstMatrix z) const {
+  const auto share = static_cast<float>(1.0 / static_cast<double>(std::max<size_t>(1, z.rows)));
+  float *mean = running_mean_.gradient().data, *variance = running_variance_.gradient().data;
+  sum_blocks(z.rows, 1, [&](RowRange rows, float* sums) { kernels::add_column_sums(rows, z, sums); }, {mean});
+  for (size_t c = 0; c < columns_; ++c) mean_[c] = mean[c] *= share;
+  sum_blocks(z.rows, 1, [&](RowRange rows, float* sums) { kernels::add_column_squares(rows, z, mean_, sums); },
+             {variance});
+  for (size_t c = 0; c < columns_; ++c)
+    inverse_deviation_[c] = 1 / std::sqrt((variance[c] *= share) + kernels::kBatchNormEpsilon);
+}
+
+void Activation::invert_running_deviation(float* out) const {
+  const float* variance = running_variance_.value().data;
+  for (size_t c = 0; c < columns_; ++c) out[c] = 1 / std::sqrt(variance[c] + kernels::kBatchNormEpsilon);
+}
+
+void Activation::activate_batch(ConstMatrix z, const kernels::BatchNorm& norm, ConstMatrix residual, Matrix out) const {
+  kernels::parallel_rows(z.rows, kPassRows,
+                         [&](RowRange rows) { kernels::normalise_columns(rows, z, norm, residual, out); });
+}
+
+Matrix Activation::backward(ConstMatrix output_gradient) const {
+  const Matrix z = input(output_gradient.rows);
+  if (is_batch_norm()) {
+    const kernels::BatchNorm norm = batch_norm(mean_, inverse_deviation_);
+    float *scale = scale_.gradient().data, *offset = offset_.gradient().data;
+    sum_blocks(z.rows, 2,
+               [&](RowRange rows, float* sums) {
+                 kernels::add_norm_gradients(rows, output_gradient, norm, z, sums, sums + columns_);
+               },
+               {scale, offset});
+    kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
+      kernels::normalise_columns_backward(rows, output_gradient, norm, scale, offset, z);
+    });
+    return z;
+  }
+  const kernels::LayerNorm norm = this->norm(mean_, inverse_deviation_);
+  if (!norm.on()) {
+    kernels::parallel_rows(z.rows, kPassRows,
+                           [&](RowRange rows) { activate_backward(rows, output_gradient, norm, z, nullptr, nullptr); });
+    return z;
+  }
+  sum_blocks(
+      z.rows, 2,
+      [&](RowRange rows, float* sums) { activate_backward(rows, output_gradient, norm, z, sums, sums + columns_); },
+      {scale_.gradient().data, offset_.gradient().data});
   return z;
 }
 
 void Activation::infer(ConstMatrix z, ConstMatrix residual, Matrix out) const {
+  if (is_batch_norm()) {
+    Buffer<float> inverse(columns_);
+    invert_running_deviation(inverse.data());
+    return activate_batch(z, batch_norm(running_mean_.value().data, inverse.data()), residual, out);
+  }
   kernels::parallel_rows(z.rows, kPassRows,
                          [&](RowRange rows) { kernels::activate(rows, z, norm(nullptr, nullptr), residual, out); });
 }

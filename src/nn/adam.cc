@@ -34,6 +34,7 @@ void Adam::step(Model& model, float learning_rate, float gradient_scale) {
   const std::span<float> values = model.values(), gradients = model.gradients();
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const Parameter& p = model.parameters()[i];
+    if (!p.is_learnt()) continue;
     const bool decays = options_.decay_scope == DecayScope::kAll || is_of_first_layer(model, p);
     set_decay(decays ? options_.weight_decay : 0, learning_rate, c);
     const ParameterRuns runs(p, options_.dense ? TouchedRows{} : model.touched_rows(i));

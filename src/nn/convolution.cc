@@ -1,6 +1,7 @@
 #include "nn/convolution.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/parallel.h"
 #include "nn/aggregate.h"
@@ -16,20 +17,28 @@ using kernels::Tiles;
 
 namespace {
 
-void add_rows(ConstMatrix from, Matrix to) {
+void add_rows(ConstMatrix from, Matrix to, float factor = 1) {
   for (size_t r = 0; r < to.rows; ++r)
-    for (size_t c = 0; c < to.columns; ++c) to.row(r)[c] += from.row(r)[c];
+    for (size_t c = 0; c < to.columns; ++c) to.row(r)[c] += factor * from.row(r)[c];
 }
 
-void add_all_rows(ConstMatrix from, Matrix to) {
+void add_all_rows(ConstMatrix from, Matrix to, float factor = 1) {
   kernels::parallel_rows(to.rows, kPassRows, [&](RowRange rows) {
-    add_rows(from.rows_from(rows.begin, rows.end), to.rows_from(rows.begin, rows.end));
+    add_rows(from.rows_from(rows.begin, rows.end), to.rows_from(rows.begin, rows.end), factor);
+  });
+}
+
+void scale_rows(float factor, Matrix m) {
+  kernels::parallel_rows(m.rows, kPassRows, [&](RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r)
+      for (size_t c = 0; c < m.columns; ++c) m.row(r)[c] *= factor;
   });
 }
 
 }  // namespace
 
-Convolution::Convolution(const LayerShape& shape, const ModelOptions& options, Parameters& parameters)
+Convolution::Convolution(const LayerShape& shape, const ModelOptions& options, InitialRows* initial,
+                         Parameters& parameters)
     : Layer(shape),
       last_(shape.last),
       norm_before_(options.norm_place == NormPlace::kBefore),
@@ -37,7 +46,11 @@ Convolution::Convolution(const LayerShape& shape, const ModelOptions& options, P
       input_(shape.number, shape.in, options),
       linear_(shape.name(), input_.columns(), shape.out, options.bias, parameters) {
   if (norm_before_ || !last_)
-    activation_ = Activation(shape.name(), norm_before_ ? in() : out(), options.layer_norm, parameters);
+    activation_ = Activation(shape.name(), norm_before_ ? in() : out(), options.norm(), parameters);
+  if (last_) return;
+  initial_ = initial;
+  if (options.identity_mapping > 0)
+    identity_ = std::min(1.0f, std::log(options.identity_mapping / static_cast<float>(shape.number) + 1));
 }
 
 void Convolution::plan(Workspace& workspace, std::span<const size_t> rows) {
@@ -77,7 +90,7 @@ void Convolution::forward(const Step& step, Matrix below, Matrix out) {
   Matrix h = below;
   if (norm_before_) {
     h = place_sources(step);
-    activation_.forward({}, h);
+    activation_.forward(step, {}, h);
   }
   input_.drop_sources(step, h);
   const ConstMatrix term = constant_term(step, h);
@@ -89,13 +102,23 @@ void Convolution::forward(const Step& step, Matrix below, Matrix out) {
   if (projected_first_) {
     project_and_aggregate(a, h, z);
   } else {
-    input_.aggregate(step, a, h, term, linear_.input(z.rows));
+    const Matrix c = linear_.input(z.rows);
+    input_.aggregate(step, a, h, initial_ != nullptr ? initial_->scaled(z.rows) : term, c);
+    if (initial_ != nullptr) scale_rows(1 - initial_->share(), c.columns_from(0, in()));
     linear_.forward(z);
+    if (maps_identity()) add_identity(c.columns_from(0, in()), z);
   }
   if (norm_after())
-    activation_.forward(residual_ ? ConstMatrix(h) : ConstMatrix(), out);
+    activation_.forward(step, residual_ ? ConstMatrix(h) : ConstMatrix(), out);
   else if (residual_)
     add_all_rows(below, out);
+}
+
+void Convolution::add_identity(ConstMatrix left, Matrix z) const {
+  kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r)
+      for (size_t c = 0; c < out(); ++c) z.row(r)[c] = identity_ * z.row(r)[c] + (1 - identity_) * left.row(r)[c];
+  });
 }
 
 // What stands in for the links that a batch of samples leaves out.
@@ -129,6 +152,7 @@ Matrix Convolution::backward(const Step& step, Matrix gradient) {
     dz = activation_.backward(gradient);
   else
     linear_.clear_padding(dz);
+  if (maps_identity()) scale_rows(identity_, dz);
   linear_.backward_bias(dz);
   const Matrix dh = workspace_->rows(number() - 1, step.batch.rows_of_layer(number() - 1), in());
   const ConstMatrix past = residual_ && norm_after() ? ConstMatrix(gradient) : ConstMatrix();  // goes past the layer
@@ -139,13 +163,14 @@ Matrix Convolution::backward(const Step& step, Matrix gradient) {
   input_.drop_sources_backward(step, dh);
   if (!norm_before_) return dh;
   const Matrix below = activation_.backward(dh);
-  if (residual_) add_all_rows(gradient, below.rows_from(0, gradient.rows));
+  if (residual_) add_all_rows(gradient, below.rows_from(0, gradient.rows), 1 / identity_);  // dz is the gradient here
   return below;
 }
 
 void Convolution::backward_aggregate_first(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix dh) const {
   const Matrix input_gradient = padded(workspace_->scratch(), dz.rows, linear_.in());
   backward_products(step, dz, past, input_gradient);
+  if (initial_ != nullptr) initial_->take_gradient(input_gradient.columns_from(0, in()));
   // What a row starts from: the own part, which has the residual's gradient in it; or that alone.
   const ConstMatrix initial = input_.concat() ? ConstMatrix(input_gradient.columns_from(in(), linear_.in())) : past;
   aggregate_all(step.batch.block(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
@@ -166,6 +191,8 @@ void Convolution::backward_products(const Step& step, ConstMatrix dz, ConstMatri
     const Matrix to = input_gradient.columns_from(first + column, first + column_end);
     multiply_transposed(wide_dz.rows_from(row, row_end), weight.rows_from(first + column, first + column_end),
                         to.rows_from(row, row_end));
+    if (!own && maps_identity())
+      add_rows(dz.tile(row, row_end, column, column_end), to.rows_from(row, row_end), (1 - identity_) / identity_);
     if (input_.drops_after(step))
       apply_dropout(input_.mask_after(step, own).columns_from(column), {row, row_end}, to, to);
     if (own && past.rows > 0) add_rows(past.tile(row, row_end, column, column_end), to.rows_from(row, row_end));
@@ -227,7 +254,17 @@ void Convolution::message(ConstMatrix own, Matrix out) const {
   });
 }
 
-void Convolution::infer(const InferenceRows& rows, Matrix out) const {
+void Convolution::infer(const InferenceRows& given, Matrix out) const {
+  InferenceRows rows = given;
+  Buffer<float> with_initial(initial_ != nullptr ? out.rows * in() : 0);
+  if (initial_ != nullptr) {
+    const Matrix left(with_initial.data(), out.rows, in());
+    const float share = initial_->share();
+    for (size_t r = 0; r < out.rows; ++r)
+      for (size_t c = 0; c < in(); ++c)
+        left.row(r)[c] = (1 - share) * given.aggregated.row(r)[c] + share * given.initial.row(r)[c];
+    rows.aggregated = left;
+  }
   const bool activates = norm_before_ && input_.concat();
   Buffer<float> activated(activates ? out.rows * in() : 0);
   const Matrix h(activated.data(), out.rows, in());
@@ -252,6 +289,7 @@ void Convolution::infer(const InferenceRows& rows, Matrix out) const {
     for (size_t r = 0; r < z.rows; ++r)
       for (size_t c = 0; c < z.columns; ++c) z.row(r)[c] = (keep != 0 ? z.row(r)[c] : 0.0f) + sums.row(r)[c];
   });
+  if (maps_identity()) add_identity(rows.aggregated, out);
   if (norm_after())
     activation_.infer(out, residual_ ? rows.own : ConstMatrix(), out);
   else if (residual_)

@@ -3,6 +3,9 @@
 //   h = H_{l-1}, or act(H_{l-1}) if the norm comes before;   z = D([N(A)·h, h])·W + b
 //   H_l = z (last layer),  act(z) [+ h] (norm after),  z [+ H_{l-1}] (norm before)
 //
+// GCNII's hidden layers (Chen et al., 2020) have (1-α)·N(A)·h + α·H_0 in the place of N(A)·h, initial_rows.h, and
+// z = β·(C·W + b) + (1-β)·C_left with β = log(λ/l + 1);   dC_left = β·dz·W_leftᵀ + (1-β)·dz.
+//
 // Aggregate first:  C = D([A·h, h]),  z = C·W + b
 //   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dh = Aᵀ·dC_left + dC_right
 // Project first (if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
@@ -11,6 +14,7 @@
 
 #include "nn/activation.h"
 #include "nn/convolution_input.h"
+#include "nn/initial_rows.h"
 #include "nn/layer.h"
 #include "nn/linear.h"
 
@@ -18,7 +22,8 @@ namespace cgcn {
 
 class Convolution final : public Layer {
  public:
-  Convolution(const LayerShape& shape, const ModelOptions& options, Parameters& parameters);
+  // initial: H_0; null if it takes none.
+  Convolution(const LayerShape& shape, const ModelOptions& options, InitialRows* initial, Parameters& parameters);
 
   void plan(Workspace& workspace, std::span<const size_t> rows) override;
   kernels::Matrix place_input(const Step& step) const override;
@@ -34,6 +39,8 @@ class Convolution final : public Layer {
   bool may_project_first() const { return out() < in(); }
   bool projects_first(const Step& step) const;
   bool norm_after() const { return activation_.on() && !norm_before_; }
+  bool maps_identity() const { return identity_ < 1; }
+  void add_identity(kernels::ConstMatrix left, kernels::Matrix z) const;
   kernels::ConstMatrix left_weight() const { return linear_.weight().rows_from(0, in()); }
   kernels::ConstMatrix right_weight() const { return linear_.weight().rows_from(in(), linear_.in()); }
   kernels::Matrix place_sources(const Step& step) const;  // h
@@ -47,6 +54,8 @@ class Convolution final : public Layer {
                               kernels::Matrix dh) const;
 
   bool last_, norm_before_, residual_;
+  float identity_ = 1;              // β; 1: W alone
+  InitialRows* initial_ = nullptr;  // of the hidden layers
   ConvolutionInput input_;
   Linear linear_;
   Activation activation_;

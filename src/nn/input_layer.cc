@@ -18,7 +18,7 @@ InputLayer::InputLayer(const LayerShape& shape, const ModelOptions& options, boo
       input_(shape.number, shape.in, options),
       linear_(shape.name(), input_.columns(), shape.out, options.bias, parameters) {
   if (!shape.last && options.norm_place == NormPlace::kAfter)
-    activation_ = Activation(shape.name(), out(), options.layer_norm, parameters);
+    activation_ = Activation(shape.name(), out(), options.norm(), parameters);
 }
 
 void InputLayer::plan(Workspace& workspace, std::span<const size_t> rows) {
@@ -34,7 +34,7 @@ void InputLayer::forward(const Step& step, Matrix, Matrix out) {
     forward_sparse(step, z);
   else
     forward_dense(step, z);
-  if (activation_.on()) activation_.forward({}, out);
+  if (activation_.on()) activation_.forward(step, {}, out);
 }
 
 void InputLayer::forward_dense(const Step& step, Matrix z) {

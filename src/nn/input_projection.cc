@@ -25,12 +25,14 @@ InputProjection::InputProjection(const LayerShape& shape, const ModelOptions& op
     : Layer(shape),
       sparse_(sparse),
       input_(shape.number, shape.in, without_aggregation(options)),
-      linear_(kName, shape.in, shape.out, options.bias, parameters) {
-  if (options.norm_place == NormPlace::kAfter) activation_ = Activation(kName, out(), options.layer_norm, parameters);
+      linear_(kName, shape.in, shape.out, options.bias, parameters),
+      initial_(options.initial_residual) {
+  if (options.norm_place == NormPlace::kAfter) activation_ = Activation(kName, out(), options.norm(), parameters);
 }
 
 void InputProjection::plan(Workspace& workspace, std::span<const size_t> rows) {
   activation_.plan(workspace, rows[number()]);
+  initial_.plan(workspace, rows[number()], out());
   if (sparse_) return;
   input_.plan(workspace, rows[number()], 0);
   linear_.plan(workspace, rows[number()]);
@@ -46,10 +48,12 @@ void InputProjection::forward(const Step& step, Matrix, Matrix out) {
     input_.gather(step, x, x, linear_.input(z.rows));
     linear_.forward(z);
   }
-  if (activation_.on()) activation_.forward({}, out);
+  if (activation_.on()) activation_.forward(step, {}, out);
+  initial_.keep(out);
 }
 
 Matrix InputProjection::backward(const Step&, Matrix gradient) {
+  initial_.add_gradient_to(gradient);
   const Matrix dz = activation_.on() ? activation_.backward(gradient) : gradient;
   if (sparse_) {
     linear_.backward_bias(dz);

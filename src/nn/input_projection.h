@@ -7,6 +7,7 @@
 
 #include "nn/activation.h"
 #include "nn/convolution_input.h"
+#include "nn/initial_rows.h"
 #include "nn/layer.h"
 #include "nn/linear.h"
 #include "nn/sparse_input.h"
@@ -28,12 +29,16 @@ class InputProjection final : public Layer {
   void set_touched_rows(std::span<const uint32_t> rows) override { sparse_rows_.set_touched(rows); }
   uint64_t bytes() const override { return sparse_rows_.bytes(); }
 
+  // H_0 for the layers above; null if they take none.
+  InitialRows* initial_rows() { return initial_.on() ? &initial_ : nullptr; }
+
  private:
   bool sparse_;
   ConvolutionInput input_;
   Linear linear_;
   Activation activation_;
   SparseInput sparse_rows_;
+  InitialRows initial_;
 };
 
 }  // namespace cgcn

@@ -34,6 +34,8 @@ struct InferenceRows {
   NodeId begin, end;                  // the rows of the features
   // Of the layer below, the same rows; and of N(A)·M, M the messages of all nodes. Empty if there is no such thing.
   kernels::ConstMatrix own = {}, aggregated = {};
+  // The same rows of H_0, and what the layers below left for the head; empty if nothing takes them.
+  kernels::ConstMatrix initial = {}, carried = {};
 };
 
 // Where a layer takes what it aggregates from: nowhere; the rows of the layer below as they are; or messages that it
@@ -44,7 +46,7 @@ enum class Messages { kNone, kInput, kOwn };
 struct LayerShape {
   uint32_t number = 0;  // l of H_l, the rows that it gives; 0: those that the first convolution takes
   size_t in = 0, out = 0;
-  bool last = false;  // of the convolutions
+  bool last = false;  // gives logits, or an embedding without norm and ReLU
 
   std::string name() const { return fmt::format("layer{}", number); }  // of its parameters
 };
@@ -70,6 +72,14 @@ class Layer {
   // From the gradient at the output to those of the parameters and at the input, which is returned (nothing by the
   // first layer). May overwrite what it is given.
   virtual kernels::Matrix backward(const Step& step, kernels::Matrix gradient) = 0;
+
+  // For a head that takes the rows of all layers: those of layer l when they are there, and its share in their
+  // gradient.
+  virtual void take_rows(const Step&, uint32_t, kernels::ConstMatrix) {}
+  virtual void add_gradient(uint32_t, kernels::Matrix) const {}
+  // The same in inference: what is carried from the rows of layers 1 … l to the head, after = carry(l, H_l, before).
+  virtual size_t carried_columns() const { return 0; }
+  virtual void carry(uint32_t, kernels::ConstMatrix, kernels::ConstMatrix, kernels::Matrix) const {}
 
   // Exact inference: if messages() is kOwn, message() makes them, row by row, message_columns() wide.
   virtual Messages messages() const { return Messages::kNone; }

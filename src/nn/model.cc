@@ -93,7 +93,7 @@ uint64_t Model::value_bytes() const { return network_->parameters.value_bytes();
 
 uint64_t Model::num_weights() const {
   uint64_t total = 0;
-  for (const Parameter& p : parameters()) total += p.size();
+  for (const Parameter& p : parameters()) total += p.is_learnt() ? p.size() : 0;
   return total;
 }
 
@@ -151,7 +151,7 @@ Matrix Model::Network::forward(Step step) {
   CGCN_CHECK(remainder == nullptr || step.input.history != nullptr);
   if (remainder == nullptr) return run_layers(step);
   if (remainder->of_mean.rows > 0 && step.dropout > 0) {
-    run_layers({step.batch, step.input, step.seed, 0, Terms::kOnly});
+    run_layers({step.batch, step.input, step.seed, 0, Terms::kOnly, step.training});
     return run_layers(step);
   }
   step.terms = Terms::kRenewed;
@@ -165,6 +165,7 @@ Matrix Model::Network::run_layers(const Step& step) {
     const Matrix out =
         top ? padded(logits, step.batch.num_outputs, shape.num_classes) : layers[i + 1]->place_input(step);
     layers[i]->forward(step, rows, out);
+    if (!top) layers.back()->take_rows(step, layers[i]->number(), out);
     if (step.terms == Terms::kOnly && layers[i]->number() == options.layers) return {};
     rows = out;
   }
@@ -173,18 +174,30 @@ Matrix Model::Network::run_layers(const Step& step) {
 
 void Model::Network::backward(const Step& step, Matrix gradient, const GradientPass& pass) {
   for (size_t i = 0; i < layers.size(); ++i) {
-    gradient = layers[layers.size() - 1 - i]->backward(step, gradient);
+    const size_t place = layers.size() - 1 - i;
+    if (i > 1) layers.back()->add_gradient(layers[place]->number(), gradient);
+    gradient = layers[place]->backward(step, gradient);
     if (pass.on_ready) pass.on_ready(i);
   }
 }
 
 StepResult Model::compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed,
                                     const GradientPass& pass) {
-  const Step step{batch, input, seed, options().dropout};
+  const Step step{batch, input, seed, options().dropout, Terms::kKept, /*training=*/true};
   const Matrix logits = network_->forward(step);
   const double loss = network_->loss.replace_by_gradient(batch, input.labels, logits, pass.scale);
   network_->backward(step, logits, pass);
   return {loss, static_cast<uint32_t>(batch.loss_rows.size())};
+}
+
+void Model::move_statistics(uint32_t batches) {
+  constexpr float kMomentum = 0.1f;  // as in PyTorch
+  for (const Parameter& p : parameters()) {
+    if (p.is_learnt()) continue;
+    const float share = kMomentum / static_cast<float>(batches);
+    for (uint64_t i = p.offset; i < p.offset + p.size(); ++i)
+      values()[i] = (1 - kMomentum) * values()[i] + share * gradients()[i];
+  }
 }
 
 void Model::predict(const Batch& batch, const ModelInput& input, float* logits) {
@@ -192,6 +205,9 @@ void Model::predict(const Batch& batch, const ModelInput& input, float* logits) 
   for (size_t r = 0; r < rows.rows; ++r) std::copy_n(rows.row(r), rows.columns, logits + r * rows.columns);
 }
 
-std::vector<InferenceStage> Model::stages() const { return make_stages(network_->layers); }
+std::vector<InferenceStage> Model::stages() const {
+  const bool takes_initial = options().input_projection && options().initial_residual > 0;
+  return make_stages(network_->layers, takes_initial ? options().hidden : 0);
+}
 
 }  // namespace cgcn

@@ -11,7 +11,9 @@
 //
 // With a norm before, H_l = D([N(A)·h, h])·W_l + b_l [+ H_{l-1}] with h = ReLU(LayerNorm(H_{l-1})), and layer 1 takes X
 // as it is. With an input projection H_0 = ReLU(LayerNorm(D(X)·W_0 + b_0)) takes the place of X, and layer 1 is one
-// like the others. With a dense head the last convolution gives an embedding, and dense_head.h the logits.
+// like the others. With a dense head the last convolution gives an embedding, and dense_head.h the logits; with a
+// linear one it is a hidden layer like those below it. BatchNorm, jumping knowledge and GCNII's layers are in
+// activation.h, linear_head.h and convolution.h.
 //
 // The layers themselves are in layer.h and the files that it names. Results do not depend on the number of threads, bit
 // for bit.
@@ -69,7 +71,7 @@ class Model {
   // Where the layers' gradients lie in gradients(), in the order in which backward computes them: the last layer's
   // first.
   std::vector<std::pair<uint64_t, uint64_t>> gradient_ranges() const;
-  uint64_t num_weights() const;  // without padding
+  uint64_t num_weights() const;  // without padding and statistics
   uint64_t value_bytes() const;  // with padding, as values() has them; also of a planned model
 
   // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it. A batch
@@ -82,6 +84,8 @@ class Model {
   // batch's epoch and index.
   StepResult compute_gradients(const Batch& batch, const ModelInput& input, uint64_t seed,
                                const GradientPass& pass = {});
+  // After a step: running statistics of BatchNorm move towards the mean of those that its batches measured.
+  void move_statistics(uint32_t batches);
   // Forward without dropout: num_outputs × num_classes logits. For evaluation on batches (not exact on the whole
   // graph).
   void predict(const Batch& batch, const ModelInput& input, float* logits);

@@ -28,17 +28,27 @@ void ModelOptions::list_options(OptionList& list) {
   list.add("input-projection", &input_projection,
            "a linear layer before the first convolution, which then aggregates over the batch's edges");
   list.add("layer-norm", &layer_norm, "LayerNorm on the hidden layers");
+  list.add("batch-norm", &batch_norm, "BatchNorm on the hidden layers instead, over the rows of each batch");
   list.add_choice(
       "norm-place", &norm_place, {{"after", NormPlace::kAfter}, {"before", NormPlace::kBefore}},
-      "LayerNorm and ReLU after each hidden convolution, or before each one but the first; differs with --residual");
-  list.add("residual", &residual, "residual connections in layers 2 … L-1 (paper eq. 8)");
+      "norm and ReLU after each hidden convolution, or before each one but the first; differs with --residual");
+  list.add("residual", &residual, "residual connections around hidden layers of equal width (paper eq. 8)");
+  list.add("initial-residual", &initial_residual, "GCNII's α: hidden layers aggregate (1-α)·N(A)H + α·H_0; 0: off")
+      .range(0, 0.99);
+  list.add("identity-mapping", &identity_mapping,
+           "GCNII's λ: hidden weights are (1-β)·I + β·W, β = log(λ/l + 1); 0: off")
+      .range(0, 10);
   list.add("bias", &bias, "a bias in every layer");
   list.add("dropout", &dropout, "dropout on every layer's input").range(0, 0.99).common();
   list.add_choice("dropout-place", &dropout_place, {{"after", DropoutPlace::kAfter}, {"before", DropoutPlace::kBefore}},
                   "dropout on [N(A)H, H], or on H before aggregation");
-  list.add_choice(
-      "head", &head, {{"convolution", HeadKind::kConvolution}, {"dense", HeadKind::kDense}},
-      "logits from the last convolution, or from a dense layer on its L2-normalised rows (as in GraphSAGE)");
+  list.add_choice("head", &head,
+                  {{"convolution", HeadKind::kConvolution}, {"dense", HeadKind::kDense}, {"linear", HeadKind::kLinear}},
+                  "logits from the last convolution; a dense layer on its L2-normalised rows (as in GraphSAGE); a "
+                  "linear layer behind "
+                  "L hidden ones");
+  list.add_choice("jumping", &jumping, {{"none", Jumping::kNone}, {"concat", Jumping::kConcat}, {"max", Jumping::kMax}},
+                  "jumping knowledge: a linear head takes all layers' rows, concatenated or their maximum");
 }
 
 }  // namespace cgcn

@@ -55,6 +55,7 @@ double gradient_norm(const Model& model) {
   double total = 0;
   std::vector<double> sums;
   for (size_t i = 0; i < model.parameters().size(); ++i) {
+    if (!model.parameters()[i].is_learnt()) continue;
     const ParameterRuns runs(model.parameters()[i], model.touched_rows(i));
     sums.assign(runs.blocks(), 0);
     runs.for_each([&](size_t block, uint64_t offset, size_t size) {

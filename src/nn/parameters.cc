@@ -9,9 +9,9 @@
 
 namespace cgcn {
 
-size_t Parameters::add(std::string name, size_t rows, size_t columns, Initial initial) {
+size_t Parameters::add(std::string name, size_t rows, size_t columns, Initial initial, ParameterKind kind) {
   constexpr uint64_t kUnit = Buffer<float>::kAlignment / sizeof(float);
-  list_.push_back({std::move(name), static_cast<uint32_t>(rows), static_cast<uint32_t>(columns), size_});
+  list_.push_back({std::move(name), static_cast<uint32_t>(rows), static_cast<uint32_t>(columns), size_, kind});
   initial_.push_back(initial);
   size_ += (list_.back().size() + kUnit - 1) / kUnit * kUnit;
   return list_.size() - 1;

@@ -13,11 +13,16 @@
 
 namespace cgcn {
 
+// Learnt by the optimiser; or a running mean of what batches measure, which lies where a gradient would (activation.h).
+enum class ParameterKind { kLearnt, kStatistic };
+
 // A named matrix inside the flat buffers.
 struct Parameter {
   std::string name;        // "layer1.weight", "layer1.norm.scale" …
   uint32_t rows, columns;  // 1 row: a vector
   uint64_t offset;         // in floats
+  ParameterKind kind = ParameterKind::kLearnt;
+  bool is_learnt() const { return kind == ParameterKind::kLearnt; }
   uint64_t size() const { return uint64_t{rows} * columns; }
 };
 
@@ -27,7 +32,8 @@ enum class Initial { kGlorot, kZero, kOne };
 class Parameters {
  public:
   // Adds one; returns its index. allocate() ends the adding and initialises all of them.
-  size_t add(std::string name, size_t rows, size_t columns, Initial initial);
+  size_t add(std::string name, size_t rows, size_t columns, Initial initial,
+             ParameterKind kind = ParameterKind::kLearnt);
   void allocate(uint64_t seed);
 
   const std::vector<Parameter>& list() const { return list_; }
@@ -59,8 +65,9 @@ class Parameters {
 class OwnParameter {
  public:
   OwnParameter() = default;
-  OwnParameter(Parameters& parameters, std::string name, size_t rows, size_t columns, Initial initial)
-      : parameters_(&parameters), index_(parameters.add(std::move(name), rows, columns, initial)) {}
+  OwnParameter(Parameters& parameters, std::string name, size_t rows, size_t columns, Initial initial,
+               ParameterKind kind = ParameterKind::kLearnt)
+      : parameters_(&parameters), index_(parameters.add(std::move(name), rows, columns, initial, kind)) {}
 
   bool exists() const { return parameters_ != nullptr; }
   size_t index() const { return index_; }

@@ -28,6 +28,7 @@ struct Step {
   uint64_t seed = 0;
   float dropout = 0;  // 0 in inference
   Terms terms = Terms::kKept;
+  bool training = false;  // statistics of this batch; else those of inference
 
   kernels::DropoutKey dropout_key(uint32_t stream) const { return {seed, batch.epoch, batch.index, stream}; }
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clustergcn/clustergcn.h"
+#include "dist/launch.h"
 #include "download/download_store.h"
 #include "engine/parts.h"
 #include "report/page.h"
@@ -216,6 +217,17 @@ auto run(Callbacks& callbacks, Work&& work) {
   }
 }
 
+// R processes that train the same model, and write to the same folder, are never what was meant.
+void require_one_process() {
+  try {
+    cgcn::dist::require_alone("fit",
+                              "train with mpirun … clustergcn train, and load the run; with CLUSTERGCN_ALONE=1 "
+                              "in the environment every process trains a model of its own");
+  } catch (const cgcn::Error& error) {
+    throw Error(error.what(), error.problem(), error.where(), error.hint());
+  }
+}
+
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 py::tuple train_model(const Graph& graph, const std::string& recipe, const Settings& settings, uint32_t threads,
@@ -227,7 +239,10 @@ py::tuple train_model(const Graph& graph, const std::string& recipe, const Setti
   Session session = callbacks.session(threads);
   session.run = folder;
   session.resume = resume;
-  const Training training = run(callbacks, [&] { return train(graph, options, session); });
+  const Training training = run(callbacks, [&] {
+    require_one_process();
+    return train(graph, options, session);
+  });
   py::list history;
   for (const Epoch& epoch : training.history) history.append(to_dict(epoch));
   using namespace py::literals;

@@ -75,7 +75,7 @@ void read_settings(const fs::path& file, const std::string& store, json& record)
   OptionList list;
   options.list_options(list);
   read_toml(file, list);
-  std::string command = "clustergcn train " + shell_word(store);
+  std::string command = "clustergcn train " + shell_word(store) + " --recipe none";
   record["settings"] = json::array();
   for (const Option& option : list.all()) {
     if (option.is_default()) continue;

@@ -222,6 +222,8 @@ class Runner {
     if (options_.threads > 0) words.insert(words.end(), {"--threads", std::to_string(options_.threads)});
     const size_t shared = words.size();  // so many words a resumed run gets too
     words.insert(words.end(), cell.options.begin(), cell.options.end());
+    if (experiment_.command == "train" && std::find(words.begin(), words.end(), "--recipe") == words.end())
+      words.insert(words.end(), {"--recipe", "none"});  // nothing that the experiment does not say
     std::vector<std::string> key = words;  // another program, or another graph under the same name, is another cell
     key.insert(key.end(), {options_.version, store.content});
     const std::string name =

@@ -41,7 +41,8 @@ namespace {
 // A task holds rows of the aggregate, of the input (and of what its norm makes of it), of the output, and one slab's
 // rows on the way to the file.
 uint64_t fixed_memory(const Model& model, uint64_t nodes) {
-  const uint64_t matrices = model.options().norm_place == NormPlace::kBefore ? 6 : 5;
+  const uint64_t matrices =
+      5 + (model.options().norm_place == NormPlace::kBefore ? 1 : 0) + (model.options().initial_residual > 0 ? 1 : 0);
   uint64_t widest = 0;
   for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
   return matrices * widest * kInferenceBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) +
@@ -119,7 +120,7 @@ void Inference::for_each_block(const char* title, Work&& work) const {
 // Every rank gets the rows of all.
 void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
   if (from.rows() == 0 && share_.is_alone()) return;
-  sample.columns = from.columns();
+  sample.columns = std::min<size_t>(from.columns(), model_.options().hidden);  // without what is carried past layers
   sample.values.clear();
   Buffer<float> scratch(from.columns());
   std::string own;
@@ -133,7 +134,7 @@ void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
   for (const std::string& rows : share_.is_alone() ? std::vector{own} : share_.group().all_gather(own)) {
     const size_t before = sample.values.size();
     sample.values.resize(before + rows.size() / sizeof(float));
-    std::memcpy(sample.values.data() + before, rows.data(), rows.size());
+    if (!rows.empty()) std::memcpy(sample.values.data() + before, rows.data(), rows.size());
   }
 }
 
@@ -149,7 +150,7 @@ SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
   for (const InferenceStage& stage : model_.stages()) {
     if (stage.number() > layer) break;
     if (below != nullptr && stage.number() == layer && !first) take_rows(embeddings, *below);
-    embeddings = run_stage(stage, std::move(embeddings));
+    embeddings = run_stage(stage.number() == layer ? stage.ending() : stage, std::move(embeddings));
     first = false;
   }
   share_.together([] { check_mappings(); });

@@ -90,6 +90,7 @@ StepSignal TrainingLoop::take_step(const std::function<StepSignal()>& ask) {
   const double shrink = options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1;
   optimiser_.step(model_, static_cast<float>(options_.learning_rate_at(state_.epoch)),
                   static_cast<float>(shrink * total.scale));
+  model_.move_statistics(slots);
   for (const SlotReport& slot : total.slots) {
     state_.loss_sum += slot.result.loss * slot.result.labelled;
     state_.labelled += slot.result.labelled;

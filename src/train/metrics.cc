@@ -148,7 +148,7 @@ void Tally::unpack(const std::string& packed) {
   CGCN_CHECK(packed.size() == pack().size());
   const char* from = packed.data();
   const auto take = [&](auto* values, size_t count) {
-    std::memcpy(values, from, count * sizeof *values);
+    if (count > 0) std::memcpy(values, from, count * sizeof *values);
     from += count * sizeof *values;
   };
   take(&nodes_, 1);

@@ -94,9 +94,10 @@ bool NeighbourhoodInference::plan(std::span<const NodeId> nodes, uint32_t layer,
 // Embeddings of two layers, the rows of X, the lists of rows, and what blocks hold on the way.
 uint64_t NeighbourhoodInference::bytes() const {
   uint64_t most = 0, lists = 0, widest = data_.features.columns();
-  for (uint32_t l = 1; l <= layer_; ++l) {
-    const uint64_t width = model_.layer_width(l), below = l == 1 ? 0 : rows_[l - 1].size();
-    const uint64_t in = l == 1 ? 0 : model_.layer_width(l - 1);
+  for (const InferenceStage& stage : model_.stages()) {
+    const uint32_t l = stage.number();
+    if (l > layer_) break;
+    const uint64_t width = stage.out(), below = l == 1 ? 0 : rows_[l - 1].size(), in = l == 1 ? 0 : stage.in();
     most = std::max(most, below * (in + 2 * std::max(in, width)) + rows_[l].size() * width);
     lists += rows_[l].size() * sizeof(NodeId);
     widest = std::max(widest, width);
@@ -153,7 +154,7 @@ Buffer<float> NeighbourhoodInference::aggregate(const NormalisedRows& normalised
 
 Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) const {
   const std::vector<uint32_t>& chosen = scaling_.columns;
-  const size_t width = model_.layer_width(1), columns = chosen.empty() ? data_.features.columns() : chosen.size();
+  const size_t width = stage.out(), columns = chosen.empty() ? data_.features.columns() : chosen.size();
   Buffer<float> x(rows_[0].size() * columns);  // scaled, where A·X is not there
   parallel_blocks(rows_[0].size(), kInferenceBlock, [&](size_t begin, size_t end) {
     std::vector<float> whole(data_.features.columns());
@@ -229,9 +230,11 @@ Buffer<float> NeighbourhoodInference::run_stage(const InferenceStage& stage, con
 
 SlabMatrix NeighbourhoodInference::run() const {
   Buffer<float> embeddings;
-  for (const InferenceStage& stage : model_.stages())
-    if (stage.number() <= layer_)
-      embeddings = stage.messages() == Messages::kNone ? run_first(stage) : run_stage(stage, embeddings);
+  for (const InferenceStage& whole : model_.stages()) {
+    if (whole.number() > layer_) break;
+    const InferenceStage stage = whole.number() == layer_ ? whole.ending() : whole;
+    embeddings = stage.messages() == Messages::kNone ? run_first(stage) : run_stage(stage, embeddings);
+  }
   check_mappings();
   const size_t width = model_.layer_width(layer_);
   SlabMatrix out(nodes_.size(), width, 0);

@@ -42,6 +42,12 @@ void require_possible(const RunOptions& options, const Dataset& data) {
     throw Error(
         "with sparse features, a first layer that aggregates over the batch cannot apply dropout after aggregation",
         "--first-layer batch", "--dropout-place before, or --dropout 0");
+  if (options.model.initial_residual > 0 && !options.model.input_projection)
+    throw Error("H_0 is the input projection's output, and there is none", "--initial-residual",
+                "add --input-projection");
+  if (options.model.head_kind() == HeadKind::kLinear && options.model.norm_place == NormPlace::kBefore)
+    throw Error("a linear head takes rows that have been through norm and ReLU", "--norm-place before",
+                "leave it or --head linear and --jumping out");
   if (options.train.standardise && options.train.normalise_rows)
     throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
 }

@@ -16,6 +16,7 @@ struct TrainingPlan {
   RunOptions options;
   Dataset data;         // of the store
   uint64_t budget = 0;  // of memory, for the whole process
+  uint32_t ranks = 1;   // of the group that trains
 
   PartitionOptions partition() const { return options.method.partition(options.partition); }
   bool takes_product() const { return !options.batch_aggregates_input(); }  // a batch reads A·X

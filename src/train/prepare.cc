@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "nn/history.h"
+#include "train/slot_gradients.h"
 
 namespace cgcn {
 namespace {
@@ -48,7 +49,9 @@ class InputPlan {
     need_tables(model);
     offer_links();
     offer_features();
-    memory_.need("workspace", model.workspace_bytes() + model.sparse_input_bytes(rows(), sparse_entries_));
+    memory_.need("workspace", model.workspace_bytes() + model.sparse_input_bytes(rows(), sparse_entries_) +
+                                  SlotGradients::planned_row_bytes(model, sparse_entries_,
+                                                                   plan.options.train.batches_per_step, plan.ranks));
     if (input.blocks) memory_.need("evaluation in blocks", input.blocks->buffer_bytes(model));
     const uint64_t scaled =
         scaled_bytes(plan.options, plan.data.features, plan.options.evaluated_product().has_value());

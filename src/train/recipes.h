@@ -1,4 +1,5 @@
-// Settings by name: the paper's for its data sets, and those that do well on the small public graphs.
+// Settings by name: the paper's for its data sets, and those that do well on the small public graphs. Two names are no
+// lists of values: kAutoRecipe chooses from the graph (choices.h), kNoRecipe leaves the fixed defaults.
 #pragma once
 
 #include <string>
@@ -8,6 +9,8 @@
 #include "common/options.h"
 
 namespace cgcn {
+
+inline constexpr const char *kAutoRecipe = "auto", *kNoRecipe = "none";
 
 struct Recipe {
   std::string name;

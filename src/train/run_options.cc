@@ -18,14 +18,14 @@ std::string text_of(const toml::node& value, const std::string& where) {
   throw Error("the value is neither text, a number, true nor false", where);
 }
 
-void set_all(const toml::table& table, const fs::path& file, OptionList& options) {
+void set_all(const toml::table& table, const fs::path& file, OptionList& options, std::vector<std::string>& names) {
   for (const auto& [key, value] : table) {
     const std::string name(key.str());
     const std::string where = fmt::format("{}:{}", file.string(), value.source().begin.line);
     if (const toml::table* inner = value.as_table())
-      set_all(*inner, file, options);
+      set_all(*inner, file, options, names);
     else
-      options.set(name, text_of(value, where + ": " + name), where);
+      options.set(names.emplace_back(name), text_of(value, where + ": " + name), where);
   }
 }
 
@@ -89,16 +89,24 @@ void RunOptions::relate(OptionList& list) {
   };
   need({"lambda"}, takes_lambda, "only self+diagonal takes it");
 
-  const auto hidden_layers = [this] { return model.layers - (model.input_projection ? 0 : 1); };
-  const auto is_deep = [this, hidden_layers] { return hidden_layers() > 0 || model.head == HeadKind::kDense; };
+  const auto hidden_layers = [this] {  // with norm and ReLU
+    return model.layers - (model.input_projection ? 0 : 1) + (model.head_kind() == HeadKind::kLinear ? 1 : 0);
+  };
+  const auto is_deep = [this, hidden_layers] { return hidden_layers() > 0 || model.head_kind() == HeadKind::kDense; };
   need({"hidden"}, is_deep, "one layer is not hidden");
   need(
-      {"layer-norm"}, [hidden_layers] { return hidden_layers() > 0; }, "one layer is not hidden");
+      {"layer-norm", "batch-norm"}, [hidden_layers] { return hidden_layers() > 0; }, "one layer is not hidden");
   need(
-      {"residual"}, [hidden_layers] { return hidden_layers() > 1; }, "it joins layers 2 … L-1, and there are none");
+      {"layer-norm"}, [this] { return !model.batch_norm; }, "--batch-norm takes its place");
   need(
-      {"norm-place"}, [this, hidden_layers] { return model.residual && hidden_layers() > 1; },
+      {"residual", "initial-residual", "identity-mapping"}, [hidden_layers] { return hidden_layers() > 1; },
+      "only hidden layers whose input is as wide as their output have it, and there are none");
+  need(
+      {"norm-place"},
+      [this, hidden_layers] { return (model.residual || model.initial_residual > 0) && hidden_layers() > 1; },
       "without --residual both places are the same function");
+  need(
+      {"head"}, [this] { return model.jumping == Jumping::kNone; }, "--jumping has a linear head");
   need({"decay-scope"}, is_deep, "there is no other layer");
   need(
       {"decay-scope"}, [this] { return optimiser.weight_decay > 0; }, "--weight-decay 0");
@@ -113,7 +121,7 @@ void RunOptions::relate(OptionList& list) {
       "there are no validation nodes");
 }
 
-void read_toml(const fs::path& file, OptionList& options) {
+std::vector<std::string> read_toml(const fs::path& file, OptionList& options) {
   constexpr size_t kMostBytes = size_t{1} << 20;
   const std::string text = read_text_file(file, kMostBytes);
   check_depth(text, file);
@@ -124,7 +132,9 @@ void read_toml(const fs::path& file, OptionList& options) {
     throw Error(fmt::format("is not TOML: {}", problem.description()),
                 fmt::format("{}:{}", file.string(), problem.source().begin.line));
   }
-  set_all(table, file, options);
+  std::vector<std::string> names;
+  set_all(table, file, options, names);
+  return names;
 }
 
 }  // namespace cgcn

@@ -1,6 +1,6 @@
 // All that can be said about a run, in one list: partition, method, model, optimiser, training, evaluation.
 //
-// Later sources win: defaults, then a recipe, then a TOML file, then the command line.
+// Later sources win: defaults, then a recipe (choices.h if none is named), then a TOML file, then the command line.
 #pragma once
 
 #include <optional>
@@ -51,7 +51,8 @@ struct RunOptions {
   void relate(OptionList& list);
 };
 
-// Sets the options that a TOML file names: `name = value` lines, in tables or not. Error with file and line.
-void read_toml(const fs::path& file, OptionList& options);
+// Sets the options that a TOML file names: `name = value` lines, in tables or not. Returns their names. Error with file
+// and line.
+std::vector<std::string> read_toml(const fs::path& file, OptionList& options);
 
 }  // namespace cgcn

@@ -44,6 +44,13 @@ uint64_t SlotGradients::planned_bytes(const Model& model, uint32_t slots) {
   return static_cast<uint64_t>(std::bit_width(slots - 1)) * dense;
 }
 
+uint64_t SlotGradients::planned_row_bytes(const Model& model, uint64_t entries, uint32_t slots, uint32_t ranks) {
+  if (!model.shape().sparse_input) return 0;
+  const Parameter& touched = model.parameters().front();
+  return dist::RowsSum::planned_bytes(touched.rows, touched.columns, std::min<uint64_t>(entries, touched.rows), slots,
+                                      ranks);
+}
+
 SlotTotal SlotGradients::sum(uint32_t slots, const Compute& compute, const std::function<StepSignal()>& ask) {
   SlotTotal total{std::vector<SlotReport>(slots), 1, 0, {}};
   if (slots == 1 && group_.size() == 1) {

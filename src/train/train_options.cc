@@ -52,6 +52,7 @@ void TrainOptions::list_options(OptionList& list) {
       .range(0, 1)
       .needs(comes_to_a_step, kTooLate)
       .needs(steps, kNoSteps);
+  list.add("warmup", &warmup, "epochs over which the learning rate rises to its full value").range(0, 1e9);
   list.add("clip", &clip, "clip the gradient norm; 0: never").range(0, 1e30);
   list.add("patience", &patience, "stop after N validations without improvement; 0: never").range(0, 1e9).resumable();
   list.add_choice("keep", &keep, {{"best", KeptModel::kBest}, {"last", KeptModel::kLast}},
@@ -86,15 +87,16 @@ uint32_t TrainOptions::clusters_per_batch(uint32_t num_clusters) const {
 }
 
 double TrainOptions::learning_rate_at(uint32_t epoch) const {
+  const double full = epoch < warmup ? learning_rate * (epoch + 1) / (warmup + 1) : learning_rate;
   switch (schedule) {
     case LearningRateSchedule::kConstant:
-      return learning_rate;
+      return full;
     case LearningRateSchedule::kCosine:
-      return learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * epoch / epochs));
+      return full * 0.5 * (1 + std::cos(std::numbers::pi * epoch / epochs));
     case LearningRateSchedule::kStep:
-      return learning_rate * std::pow(step_factor, epoch / step_epochs);
+      return full * std::pow(step_factor, epoch / step_epochs);
   }
-  return learning_rate;
+  return full;
 }
 
 uint32_t TrainOptions::evaluation_interval(uint64_t nodes, uint64_t training_rows) const {

@@ -30,6 +30,7 @@ struct TrainOptions {
   LearningRateSchedule schedule = LearningRateSchedule::kConstant;
   uint32_t step_epochs = 50;  // kStep: every so many epochs …
   double step_factor = 0.5;   // … the rate is multiplied by this
+  uint32_t warmup = 0;        // the rate rises over so many epochs
   double clip = 0;            // largest norm of the gradient; 0: any
   uint32_t patience = 0;      // evaluations without a better validation score before training stops; 0: never
   KeptModel keep = KeptModel::kBest;

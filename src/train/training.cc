@@ -20,7 +20,9 @@ TrainingPlan plan_run(const Store& store, const RunOptions& options, const RunFi
                      "copy it again to the hosts where it differs");
   return group.together([&] {
     if (group.is_first()) RunCheckpoints::require_same_options(files, options);
-    return plan_training(store, options, group.ranks_on_this_host());
+    TrainingPlan plan = plan_training(store, options, group.ranks_on_this_host());
+    plan.ranks = group.size();
+    return plan;
   });
 }
 

@@ -70,7 +70,7 @@ class Help(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             run("generate", "g", "--nodes", 300, "--quiet", cwd=folder)
             for words in ((), ("trian",), ("train", "--epohcs", 3), ("train",), ("train", "g", "--epochs", "many"),
-                          ("train", "g", "--epochs", "0"), ("train", "g", "--method", "magic"), ("train", "g", "--recipe", "none"),
+                          ("train", "g", "--epochs", "0"), ("train", "g", "--method", "magic"), ("train", "g", "--recipe", "nothing"),
                           ("train", "--resume"), ("train", "g", "--live-port", 1), ("train", "g", "--memory", "much"),
                           ("evaluate",), ("predict",), ("report",), ("import", "g"), ("import", "a", "b", "--split", "1/2"),
                           ("generate", "h", "--split", "x"), ("reproduce", "--scale", "huge"), ("download", "nothing", "h"),

@@ -27,7 +27,7 @@ VALUES = {
     'batches-per-step': '2', 'peer-timeout': '7', 'batch-nodes': '50', 'fanout': '1', 'layer-nodes': '20', 'layers': '4', 'hidden': '24', 'lambda': '5',
     'dropout': '0.5', 'per-batch': '2', 'epochs': '4', 'lr': '0.02', 'step-epochs': '2', 'step-factor': '0.1',
     'clip': '0.01', 'patience': '1', 'seed': '9', 'checkpoint-seconds': '0', 'evaluation-blocks': '7', 'eval-every': '2',
-    'beta1': '0.5', 'beta2': '0.9', 'epsilon': '0.1', 'weight-decay': '0.1', 'memory': '900M', 'threads': '1',
+    'beta1': '0.5', 'warmup': '3', 'initial-residual': '0.3', 'identity-mapping': '0.5', 'beta2': '0.9', 'epsilon': '0.1', 'weight-decay': '0.1', 'memory': '900M', 'threads': '1',
     'recipe': 'small', 'config': '{work}/other.toml', 'live-port': '1', 'run': '{out}/elsewhere',
     'layer': '1', 'nodes': '{work}/ids.txt', ('generate', 'nodes'): '150', 'output': '{out}/written.csv',
     ('report', 'output'): '{out}/written.html', ('reproduce', 'output'): '{out}/written',
@@ -55,7 +55,7 @@ MAY_COINCIDE = {'imbalance', 'objective', 'node-weights', 'partitioner', 'partit
                 # policies: they matter when a table needs them
                 'missing', 'categorical', 'id-column', 'like'}
 
-TRAIN = ['--hidden', '16', '--parts', '6', '--epochs', '5', '--lr', '0.05', '--batch-nodes', '100']
+TRAIN = ['--recipe', 'none', '--hidden', '16', '--parts', '6', '--epochs', '5', '--lr', '0.05', '--batch-nodes', '100']
 SETTINGS = {  # of train: store, options
     'clusters': ('dense', []),
     'one layer': ('dense', ['--layers', '1']),
@@ -70,6 +70,7 @@ SETTINGS = {  # of train: store, options
     'random clusters': ('dense', ['--partitioner', 'random']),
     'sparse': ('sparse', []),
     'identity': ('identity', []),
+    'deep, projected': ('dense', ['--layers', '3', '--input-projection', '--residual']),
     'no validation nodes': ('unvalidated', []),
 }
 

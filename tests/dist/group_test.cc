@@ -168,6 +168,7 @@ TEST(Launch, IsReadFromTheEnvironment) {
   EXPECT_FALSE(launch_with({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}}).is_alone());
   EXPECT_TRUE(launch_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}).is_alone());  // a batch script
   EXPECT_FALSE(launch_with({{"PMIX_RANK", "0"}}).is_alone());
+  EXPECT_TRUE(launch_with({{"CLUSTERGCN_ALONE", "1"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).is_alone());
 }
 
 }  // namespace

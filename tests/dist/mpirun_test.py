@@ -101,7 +101,7 @@ def check_stopped(folder):
 
 def check_without_plugin():
     _, errors = run(2, [PROBE, "sums"], status=1, CLUSTERGCN_MPI_PLUGIN="/nowhere/libclustergcn-mpi.so")
-    assert "cannot be loaded" in errors and "install-packages.sh mpi" in errors, errors
+    assert len(errors_of(errors)) == 1 and "cannot be loaded" in errors and "install-packages.sh mpi" in errors, errors
 
 
 def main():

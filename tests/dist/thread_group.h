@@ -65,7 +65,7 @@ class ThreadTransport final : public dist::Transport {
   }
   void cancel(Request receive) override { waiting_.erase(receive); }
   // mpirun would end the others: here they are told.
-  void abort(const std::string& message) override {
+  void abort(const std::string& message, bool /*unreachable*/) override {
     const std::lock_guard lock(board_.mutex);
     board_.aborted.push_back(message);
     std::vector<std::byte> control(1024);

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 # Long enough to be killed in the middle, short enough for hundreds of runs.
-TRAIN = ["--hidden", "16", "--parts", "4", "--per-batch", "2", "--epochs", "6", "--checkpoint-seconds", "0", "--threads", "2", "--quiet"]
+TRAIN = ["--recipe", "none", "--hidden", "16", "--parts", "4", "--per-batch", "2", "--epochs", "6", "--checkpoint-seconds", "0", "--threads", "2", "--quiet"]
 
 
 def parse_arguments(description, **counts):

@@ -184,6 +184,40 @@ TEST_P(Kernels, ActivationBackwardEqualsItsTwin) {
   }
 }
 
+TEST_P(Kernels, BatchNormEqualsItsTwin) {
+  constexpr size_t kRows = 7;
+  for (const size_t width : kWidths) {
+    TestMatrix z(kRows, width, 1), residual(kRows, width, 2), gradient(kRows, width, 5);
+    TestMatrix expected(kRows, width, 3), actual(kRows, width, 3);
+    TestNorm state(width, width);
+    Random random(4, Purpose::kTest);
+    for (float& value : state.mean) value = random.normal();
+    for (float& value : state.deviation) value = 0.5f + random.uniform();
+    const BatchNorm norm{state.mean.data(), state.deviation.data(), state.scale.data(), state.offset.data()};
+    const auto expect_equal = [](const std::vector<float>& a, const std::vector<float>& b) {
+      for (size_t c = 0; c < a.size(); ++c) EXPECT_NEAR(a[c], b[c], 1e-5 * (1 + std::abs(b[c])));
+    };
+    std::vector<float> expected_sums(2 * width, 0.5f), sums(2 * width, 0.5f);
+    reference::add_column_squares({1, kRows}, z.view(), norm.mean, expected_sums.data());
+    add_column_squares({1, kRows}, z.view(), norm.mean, sums.data());
+    expect_equal(sums, expected_sums);
+    for (const ConstMatrix& added : {ConstMatrix(), ConstMatrix(residual.view())}) {
+      reference::normalise_columns({1, kRows}, z.view(), norm, added, expected.view());
+      normalise_columns({1, kRows}, z.view(), norm, added, actual.view());
+      actual.expect_near(expected, 3e-6f);
+    }
+    reference::add_norm_gradients({1, kRows}, gradient.view(), norm, z.view(), expected_sums.data(),
+                                  expected_sums.data() + width);
+    add_norm_gradients({1, kRows}, gradient.view(), norm, z.view(), sums.data(), sums.data() + width);
+    expect_equal(sums, expected_sums);
+    TestMatrix twin(kRows, width, 1);
+    reference::normalise_columns_backward({1, kRows}, gradient.view(), norm, sums.data(), sums.data() + width,
+                                          twin.view());
+    normalise_columns_backward({1, kRows}, gradient.view(), norm, sums.data(), sums.data() + width, z.view());
+    z.expect_near(twin, 2e-5f);
+  }
+}
+
 TEST_P(Kernels, ColumnSumsEqualTheirTwin) {
   for (const size_t width : kWidths) {
     TestMatrix m(11, width, 1);

@@ -10,6 +10,7 @@
 #include "common/random.h"
 #include "kernels/activation.h"
 #include "kernels/adam_step.h"
+#include "kernels/batch_norm.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/spmm.h"
@@ -101,6 +102,53 @@ inline void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstM
       out.row(r)[c] = static_cast<float>(std::max(0.0, y) + (residual.rows > 0 ? residual.row(r)[c] : 0));
     }
   }
+}
+
+inline void add_column_squares(RowRange rows, ConstMatrix m, const float* mean, float* sums) {
+  for (size_t c = 0; c < m.columns; ++c) {
+    double sum = sums[c];
+    for (size_t r = rows.begin; r < rows.end; ++r) sum += std::pow(static_cast<double>(m.row(r)[c]) - mean[c], 2);
+    sums[c] = static_cast<float>(sum);
+  }
+}
+
+// x̂ of a value, and the gradient that ReLU lets through there.
+inline std::pair<double, double> normalised(const BatchNorm& norm, size_t c, double z, double gradient) {
+  const double x = (z - norm.mean[c]) * norm.inverse_deviation[c];
+  return {x, x * norm.scale[c] + norm.offset[c] > 0 ? gradient : 0};
+}
+
+inline void normalise_columns(RowRange rows, ConstMatrix z, const BatchNorm& norm, ConstMatrix residual, Matrix out) {
+  for (size_t r = rows.begin; r < rows.end; ++r)
+    for (size_t c = 0; c < z.columns; ++c) {
+      const double y = normalised(norm, c, z.row(r)[c], 0).first * norm.scale[c] + norm.offset[c];
+      out.row(r)[c] = static_cast<float>(std::max(0.0, y) + (residual.rows > 0 ? residual.row(r)[c] : 0));
+    }
+}
+
+inline void add_norm_gradients(RowRange rows, ConstMatrix output_gradient, const BatchNorm& norm, ConstMatrix z,
+                               float* scale_gradient, float* offset_gradient) {
+  for (size_t c = 0; c < z.columns; ++c) {
+    double scale = scale_gradient[c], offset = offset_gradient[c];
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      const auto [x, g] = normalised(norm, c, z.row(r)[c], output_gradient.row(r)[c]);
+      scale += g * x;
+      offset += g;
+    }
+    scale_gradient[c] = static_cast<float>(scale);
+    offset_gradient[c] = static_cast<float>(offset);
+  }
+}
+
+inline void normalise_columns_backward(RowRange rows, ConstMatrix output_gradient, const BatchNorm& norm,
+                                       const float* scale_gradient, const float* offset_gradient, Matrix z) {
+  const auto n = static_cast<double>(z.rows);
+  for (size_t r = rows.begin; r < rows.end; ++r)
+    for (size_t c = 0; c < z.columns; ++c) {
+      const auto [x, g] = normalised(norm, c, z.row(r)[c], output_gradient.row(r)[c]);
+      z.row(r)[c] = static_cast<float>((g - offset_gradient[c] / n - x * scale_gradient[c] / n) * norm.scale[c] *
+                                       norm.inverse_deviation[c]);
+    }
 }
 
 inline void activate_backward(RowRange rows, ConstMatrix output_gradient, const LayerNorm& norm, Matrix z,

@@ -239,6 +239,79 @@ std::vector<Case> all_cases() {
     norm_before(c);
     c.input = InputKind::kSparse;
   });
+  const auto batch_norm = [](Case& c) { c.options.batch_norm = true; };
+  add("BatchNorm", 3, batch_norm);
+  add("BatchNormDropoutResidualRectangular", 4, [&](Case& c) {
+    batch_norm(c);
+    c.options.residual = c.rectangular = true;
+    c.options.dropout = 0.2f;
+  });
+  add("BatchNormBeforeSparseProjection", 3, [&](Case& c) {
+    batch_norm(c);
+    norm_before(c);
+    projection(c);
+    c.input = InputKind::kSparse;
+    c.options.residual = true;
+  });
+  const auto linear = [](Case& c) { c.options.head = HeadKind::kLinear; };
+  add("LinearHead", 2, linear);
+  add("LinearHeadOneLayerDropout", 1, [&](Case& c) {
+    linear(c);
+    c.options.dropout = 0.3f;
+  });
+  add("LinearHeadResidualRectangular", 3, [&](Case& c) {
+    linear(c);
+    c.options.residual = c.rectangular = c.options.bias = true;
+  });
+  add("JumpingConcat", 3, [](Case& c) { c.options.jumping = Jumping::kConcat; });
+  add("JumpingConcatDropoutRectangularProjection", 3, [&](Case& c) {
+    projection(c);
+    c.options.jumping = Jumping::kConcat;
+    c.options.residual = c.rectangular = true;
+    c.options.dropout = 0.3f;
+  });
+  add("JumpingMax", 3, [](Case& c) { c.options.jumping = Jumping::kMax; });
+  add("JumpingMaxBatchNormDropoutRectangularSparse", 4, [&](Case& c) {
+    batch_norm(c);
+    c.options.jumping = Jumping::kMax;
+    c.rectangular = true;
+    c.options.dropout = 0.3f;
+    c.input = InputKind::kSparse;
+  });
+  const auto gcnii = [&](Case& c) {
+    plain(c);
+    projection(c);
+    c.options.layer_norm = false;
+    c.options.initial_residual = 0.2f;
+    c.options.identity_mapping = 0.7f;
+  };
+  add("GcniiLinearHead", 4, [&](Case& c) {
+    gcnii(c);
+    linear(c);
+  });
+  add("GcniiDropoutSparseBias", 3, [&](Case& c) {
+    gcnii(c);
+    linear(c);
+    c.input = InputKind::kSparse;
+    c.options.bias = true;
+    c.options.dropout = 0.3f;
+  });
+  add("GcniiConcatNormResidualRectangular", 3, [&](Case& c) {
+    gcnii(c);
+    c.options.convolution = ConvolutionForm::kConcat;
+    c.options.layer_norm = c.options.residual = c.rectangular = true;
+    c.options.jumping = Jumping::kConcat;
+  });
+  add("GcniiNormBeforeResidual", 4, [&](Case& c) {
+    gcnii(c);
+    norm_before(c);
+    c.options.layer_norm = c.options.residual = true;
+    c.options.dropout = 0.2f;
+  });
+  add("IdentityMappingWithoutInitialResidual", 3, [&](Case& c) {
+    plain(c);
+    c.options.identity_mapping = 0.5f;
+  });
   add("WideLastLayer", 3, [](Case& c) { c.options.hidden = 3; });  // more classes than hidden columns
   return cases;
 }
@@ -253,7 +326,7 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   Model model(c.options, shape, 11);
   Random random(5, Purpose::kTest, 9);
   for (const Parameter& p : model.parameters())  // biases and norms away from their neutral starting values
-    if (p.rows == 1)
+    if (p.rows == 1 && p.is_learnt())
       for (uint64_t i = 0; i < p.size(); ++i) model.values()[p.offset + i] += 0.3f * random.normal();
   model.reserve({SmallProblem::kNodes, 1000});
   const ModelInput input{problem.x, problem.aggregated, problem.labels};
@@ -264,6 +337,7 @@ TEST_P(Gradient, EqualsFiniteDifferences) {
   EXPECT_NEAR(result.loss, reference.loss(problem.batch, kSeed, c.options.dropout), 2e-6);
   EXPECT_EQ(result.labelled, problem.loss_rows.size());
   for (const Parameter& p : model.parameters()) {
+    if (!p.is_learnt()) continue;
     auto& values = reference.weights[p.name];
     double largest = 0, worst = 0;
     const uint64_t stride = p.size() / 100 + 1;  // about a hundred places of a large matrix

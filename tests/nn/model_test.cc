@@ -11,6 +11,7 @@
 
 #include "common/threads.h"
 #include "nn/adam.h"
+#include "nn/optimiser.h"
 #include "small_problem.h"
 
 namespace cgcn {
@@ -165,6 +166,71 @@ TEST(Model, InfersLayerByLayerWhatForwardComputes) {
         options.head = HeadKind::kDense;
         expect_exact_inference(kind, options);
       }
+}
+
+TEST(Model, InfersWhatGoesPastLayers) {
+  for (const auto kind : {InputKind::kDense32, InputKind::kSparse})
+    for (const auto jumping : {Jumping::kNone, Jumping::kConcat, Jumping::kMax})
+      for (const uint32_t layers : {1u, 2u, 4u}) {
+        ModelOptions options = small_options(layers);
+        options.head = HeadKind::kLinear;
+        options.jumping = jumping;
+        expect_exact_inference(kind, options);
+        options.batch_norm = options.residual = true;
+        options.input_projection = layers == 4;
+        expect_exact_inference(kind, options);
+        options.input_projection = true;
+        options.initial_residual = 0.2f;
+        options.identity_mapping = 0.6f;
+        expect_exact_inference(kind, options);
+        options.convolution = ConvolutionForm::kPlain;
+        options.batch_norm = options.layer_norm = false;
+        expect_exact_inference(kind, options);
+      }
+}
+
+// Batches of one step: the running statistics move once, towards the mean of what the batches measured.
+TEST(Model, RunningStatisticsMoveTowardsThoseOfTheBatches) {
+  const SmallProblem problem(InputKind::kDense32, 2, false, false);
+  ModelOptions options = small_options(2);
+  options.batch_norm = true;
+  Model model(options, shape_of(problem), 1);
+  model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+  uint32_t statistics = 0;
+  for (const Parameter& p : model.parameters()) {
+    if (p.is_learnt()) continue;
+    ++statistics;
+    const float before = model.values()[p.offset], measured = model.gradients()[p.offset];
+    EXPECT_EQ(before, p.name.ends_with("variance") ? 1.0f : 0.0f);
+    EXPECT_NE(measured, 0.0f);
+  }
+  ASSERT_EQ(statistics, 2u);
+  const std::vector<float> before(model.values().begin(), model.values().end());
+  model.move_statistics(2);
+  for (const Parameter& p : model.parameters())
+    for (uint64_t i = p.offset; i < p.offset + p.size(); ++i) {
+      const float moved = 0.9f * before[i] + 0.05f * model.gradients()[i];
+      EXPECT_NEAR(model.values()[i], p.is_learnt() ? before[i] : moved, 1e-6) << p.name;
+    }
+}
+
+// The optimiser leaves them alone, weight decay included.
+TEST(Model, TheOptimiserLeavesStatisticsAlone) {
+  const SmallProblem problem(InputKind::kDense32, 2, false, false);
+  ModelOptions options = small_options(2);
+  options.batch_norm = true;
+  Model model(options, shape_of(problem), 1);
+  OptimiserOptions decaying;
+  decaying.weight_decay = 0.1f;
+  const auto optimiser = make_optimiser(decaying, model);
+  const std::vector<float> before(model.values().begin(), model.values().end());
+  model.compute_gradients(problem.batch, {problem.x, problem.aggregated, problem.labels}, 5);
+  optimiser->step(model, 0.1f);
+  for (const Parameter& p : model.parameters())
+    if (p.is_learnt())
+      EXPECT_NE(model.values()[p.offset], before[p.offset]) << p.name;
+    else
+      EXPECT_EQ(model.values()[p.offset], before[p.offset]) << p.name;
 }
 
 TEST(Model, ProjectsFirstOnlyWhereItIsNarrower) {

@@ -46,13 +46,16 @@ class ReferenceModel {
         h.push_back(feature_row(input_.x, batch.inputs[r], &entries));
         if (drops_first && dropout > 0) drop_row(batch, seed, dropout, 0, static_cast<uint32_t>(r), h.back(), entries);
       }
+    const Rows initial = h;
+    std::vector<Rows> all;
     for (uint32_t layer = 1; layer <= options_.layers; ++layer) {
       const uint32_t rows = batch.rows_of_layer(layer);
+      const std::string name = "layer" + std::to_string(layer);
+      const bool hidden = !options_.is_last(layer);
       const bool aggregates = layer > 1 || batch.input_block != nullptr;
       const bool has_rows_below = layer > 1 || options_.input_projection;
       const Rows below = h;
-      if (norm_before() && has_rows_below)
-        for (std::vector<double>& row : h) row = activate("layer" + std::to_string(layer), row);
+      if (norm_before() && has_rows_below) activate_all(name, h);
       if (drops_first && dropout > 0 && has_rows_below)
         for (size_t r = 0; r < h.size(); ++r)
           drop_row(batch, seed, dropout, 2 * (layer - 1), static_cast<uint32_t>(r), h[r], {});
@@ -70,18 +73,27 @@ class ReferenceModel {
             for (size_t c = 0; c < aggregated.size(); ++c) aggregated[c] += a.values[i] * h[a.column_indices[i]][c];
           if (concat()) own = h[r];
         }
-        const std::vector<double> before = own;
+        const bool gcnii = hidden && has_rows_below;
+        if (gcnii && options_.initial_residual > 0)
+          for (size_t c = 0; c < aggregated.size(); ++c)
+            aggregated[c] = (1 - options_.initial_residual) * aggregated[c] + options_.initial_residual * initial[r][c];
         if (dropout > 0 && (!drops_first || !aggregates))
           drop(batch, seed, dropout, layer, r, aggregated, own, aggregated_entries, own_entries);
+        const std::vector<double> left = aggregated;
         aggregated.insert(aggregated.end(), own.begin(), own.end());
-        const std::string name = "layer" + std::to_string(layer);
         next.push_back(multiply(name, aggregated));
-        if (!norm_before() && layer < options_.layers) next[r] = activate(name, next[r]);
-        if (options_.residual && has_rows_below && layer < options_.layers)
-          for (size_t c = 0; c < next[r].size(); ++c) next[r][c] += norm_before() ? below[r][c] : h[r][c];
+        const double beta = std::log(options_.identity_mapping / layer + 1.0);
+        if (gcnii && options_.identity_mapping > 0)
+          for (size_t c = 0; c < left.size(); ++c) next[r][c] = beta * next[r][c] + (1 - beta) * left[c];
       }
+      if (!norm_before() && hidden) activate_all(name, next);
+      if (options_.residual && has_rows_below && hidden)
+        for (uint32_t r = 0; r < rows; ++r)
+          for (size_t c = 0; c < next[r].size(); ++c) next[r][c] += norm_before() ? below[r][c] : h[r][c];
       h = std::move(next);
+      all.push_back(h);
     }
+    if (options_.head_kind() == HeadKind::kLinear) return through_linear_head(batch, seed, dropout, all);
     return options_.head == HeadKind::kDense ? through_head(h) : h;
   }
 
@@ -97,8 +109,8 @@ class ReferenceModel {
       std::vector<double> x = feature_row(input_.x, batch.inputs[r], &entries);
       if (dropout > 0) drop_row(batch, seed, dropout, 254, static_cast<uint32_t>(r), x, entries);
       h.push_back(multiply("projection", x));
-      if (!norm_before()) h.back() = activate("projection", h.back());
     }
+    if (!norm_before()) activate_all("projection", h);
     return h;
   }
 
@@ -112,6 +124,26 @@ class ReferenceModel {
         for (size_t c = 0; c < row.size(); ++c)
           row[c] += z[k] / std::sqrt(square) * weights.at("head.weight")[k * row.size() + c];
       logits.push_back(row);
+    }
+    return logits;
+  }
+
+  Rows through_linear_head(const Batch& batch, uint64_t seed, float dropout, const std::vector<Rows>& all) const {
+    Rows logits;
+    for (uint32_t r = 0; r < batch.num_outputs; ++r) {
+      std::vector<double> row = all.back()[r];
+      if (options_.jumping == Jumping::kConcat) row.clear();
+      for (const Rows& layer : all)
+        for (size_t c = 0; options_.jumping != Jumping::kNone && c < layer[r].size(); ++c)
+          if (options_.jumping == Jumping::kConcat)
+            row.push_back(layer[r][c]);
+          else
+            row[c] = std::max(row[c], layer[r][c]);
+      if (dropout > 0) drop_row(batch, seed, dropout, 2 * options_.layers, r, row, {});
+      std::vector<double> sums = weights.at("head.bias");
+      for (size_t k = 0; k < row.size(); ++k)
+        for (size_t c = 0; c < sums.size(); ++c) sums[c] += row[k] * weights.at("head.weight")[k * sums.size() + c];
+      logits.push_back(sums);
     }
     return logits;
   }
@@ -190,8 +222,24 @@ class ReferenceModel {
     return z;
   }
 
+  // BatchNorm takes a column of all rows, LayerNorm a row.
+  void activate_all(const std::string& layer, Rows& rows) const {
+    if (options_.batch_norm) {
+      const auto n = static_cast<double>(rows.size());
+      for (size_t c = 0; c < rows[0].size(); ++c) {
+        double mean = 0, variance = 0;
+        for (const auto& row : rows) mean += row[c] / n;
+        for (const auto& row : rows) variance += (row[c] - mean) * (row[c] - mean) / n;
+        for (auto& row : rows)
+          row[c] = (row[c] - mean) / std::sqrt(variance + 1e-5) * weights.at(layer + ".norm.scale")[c] +
+                   weights.at(layer + ".norm.offset")[c];
+      }
+    }
+    for (std::vector<double>& row : rows) row = activate(layer, row);
+  }
+
   std::vector<double> activate(const std::string& layer, std::vector<double> z) const {
-    if (options_.layer_norm) {
+    if (options_.norm() == NormKind::kLayer) {
       const std::string prefix = layer + ".norm.";
       double mean = 0, variance = 0;
       for (const double value : z) mean += value / static_cast<double>(z.size());

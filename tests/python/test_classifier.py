@@ -80,6 +80,15 @@ def test_a_thread_that_trains_at_the_end_of_the_program():
     assert done.returncode == 0, done.stderr
 
 
+def test_under_mpirun_it_does_not_train_in_every_process(graph, settings, monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    with pytest.raises(cg.Error, match="runs in one process, and mpirun started 2.*CLUSTERGCN_ALONE=1"):
+        cg.ClusterGCNClassifier(**settings).fit(graph)
+    monkeypatch.setenv("CLUSTERGCN_ALONE", "1")
+    assert cg.ClusterGCNClassifier(**settings).fit(graph).history_
+
+
 def test_several_classes_a_node(small, settings):
     adjacency, X, y, split = small
     labels = np.stack([y == 0, y > 0], axis=1)

@@ -75,7 +75,7 @@ class Page(unittest.TestCase):
         cls.folder = Path(cls.temporary.name)
         cls.store, cls.run_path = cls.folder / "graph", cls.folder / HOSTILE
         run_program("generate", cls.store, "--like", "small", "--nodes", 1500, "--quiet")
-        run_program("train", cls.store, "--run", cls.run_path, "--epochs", 6, "--hidden", 16, "--parts", 12, "--quiet")
+        run_program("train", cls.store, "--run", cls.run_path, "--recipe", "none", "--epochs", 6, "--hidden", 16, "--parts", 12, "--quiet")
         cls.metrics = [json.loads(line) for line in (cls.run_path / "metrics.jsonl").read_text().splitlines()]
         cls.browser = Browser(find_browser())
 
@@ -116,7 +116,7 @@ class Page(unittest.TestCase):
 
     def train(self, store, name, *options):
         run = self.folder / name
-        run_program("train", store, "--run", run, "--epochs", 4, "--hidden", 16, "--quiet", *options)
+        run_program("train", store, "--run", run, "--recipe", "none", "--epochs", 4, "--hidden", 16, "--quiet", *options)
         return run
 
     def report(self, *runs):
@@ -272,6 +272,23 @@ class Page(unittest.TestCase):
         tip = self.browser.run(TIP)
         self.assertIn("clusters 1 and 2", tip)
         self.assertRegex(tip, rf"entries of A\s+{clusters['blocks']['entries'][1 * 12 + 2]}\b")
+
+    def test_processes_of_a_run_under_mpirun_are_listed_by_host(self):
+        self.open(self.run_path / "report.html")
+        self.assertTrue(self.browser.run("document.getElementById('processes').hidden"))  # one process
+        run = self.folder / "ranks"
+        make_run(run, self.run_path, 3, 0)
+        result = json.loads((run / "result.json").read_text())
+        result["batches_per_step"] = 3
+        result["ranks"] = [{"rank": r, "host": host, "compute_seconds": 6, "waiting_seconds": 3, "communication_seconds": 1,
+                            "bytes_sent": 1 << 20, "peak_memory_bytes": 3 << 20} for r, host in enumerate(("alpha", "alpha", "beta"))]
+        (run / "result.json").write_text(json.dumps(result))
+        page = self.report(run)
+        self.check_page(page, CANVASES)
+        rows = self.browser.run("[...document.querySelectorAll('#hosts tr')].map(row => [...row.children].map(cell => cell.textContent))")
+        self.assertEqual(rows[1:], [["alpha", "0, 1", "60.00 %", "30.00 %", "10.00 %", "2.0 MiB", "6.0 MiB"],
+                                    ["beta", "2", "60.00 %", "30.00 %", "10.00 %", "1.0 MiB", "3.0 MiB"]])
+        self.assertEqual(self.browser.run("document.getElementById('processes-part').textContent"), "3 on 2 hosts, 3 batches per step")
 
     def test_the_axis_the_theme_and_the_scale_can_be_switched(self):
         self.open(self.run_path / "report.html")

@@ -136,11 +136,15 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
     bool residual, standardise;
     HeadKind head;
     uint32_t hidden;
+    Jumping jumping = Jumping::kNone;
+    bool batch_norm = false;
   };
   const std::vector<Kind> kinds = {
       {ConvolutionForm::kConcat, NormalisationKind::kMean, false, false, HeadKind::kConvolution, 16},
       {ConvolutionForm::kPlain, NormalisationKind::kSymmetric, true, true, HeadKind::kConvolution, 33},
       {ConvolutionForm::kConcat, NormalisationKind::kSelfDiagonal, true, false, HeadKind::kDense, 7},
+      {ConvolutionForm::kConcat, NormalisationKind::kMean, true, false, HeadKind::kLinear, 12, Jumping::kConcat, true},
+      {ConvolutionForm::kPlain, NormalisationKind::kSelf, false, true, HeadKind::kLinear, 18, Jumping::kMax},
   };
   uint32_t computed = 0;
   for (const NodeId nodes : {3000u, 2816u}) {  // with a last block that is shorter, and without
@@ -152,6 +156,8 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
       options_.model.residual = kind.residual;
       options_.model.head = kind.head;
       options_.model.hidden = kind.hidden;
+      options_.model.jumping = kind.jumping;
+      options_.model.batch_norm = kind.batch_norm;
       const Model model(options_.model, shape_of(data), 3);
       const ColumnScaling scaling = kind.standardise ? measure_columns(data) : ColumnScaling();
       const Normalisation first = options_.first_normalisation();

@@ -35,6 +35,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
     for (const ConvolutionForm form : {ConvolutionForm::kConcat, ConvolutionForm::kPlain}) {
       options_.model.convolution = form;
       options_.model.hidden = form == ConvolutionForm::kPlain ? 33 : 16;
+      options_.model.jumping = form == ConvolutionForm::kPlain ? Jumping::kNone : Jumping::kMax;
       const Model model(options_.model, shape_of(data), 3);
       const PreparedFeatures prepared = prepare_features(store, data, options_.first_normalisation(), {});
       const InferenceInput input{data.graph, prepared.x, prepared.aggregated};

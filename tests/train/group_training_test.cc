@@ -70,6 +70,15 @@ TEST_F(GroupTrainingTest, HasTheBitsOfOneProcess) {
   EXPECT_NE(outcomes[1], outcomes[2]);
 }
 
+// The statistics of a step's batches are added up as gradients are.
+TEST_F(GroupTrainingTest, BatchNormHasTheBitsOfOneProcess) {
+  options_.model.batch_norm = true;
+  options_.train.batches_per_step = 4;
+  train(make_store(), "one");
+  train_in_group(3, "three");
+  EXPECT_EQ(outcome("three"), outcome("one"));
+}
+
 TEST_F(GroupTrainingTest, GoesOnOnAnotherNumberOfRanks) {
   options_.train.batches_per_step = 6;
   options_.train.epochs = 4;

@@ -63,6 +63,10 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
     if (random.below(3) == 0) options.head = HeadKind::kDense;
     if (random.below(3) == 0) options.norm_place = NormPlace::kBefore;
     options.input_projection = random.below(3) == 0;
+    options.batch_norm = random.below(3) == 0;
+    if (options.norm_place == NormPlace::kAfter) options.jumping = static_cast<Jumping>(random.below(3));
+    if (options.input_projection && random.below(2) == 0) options.initial_residual = 0.2f;
+    if (random.below(2) == 0) options.identity_mapping = 0.5f;
     Model model = make_model(data, options);
 
     PartitionOptions partition;
@@ -95,16 +99,21 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
   const Store store(folder_ / "store");
   const Dataset data = store.dataset();
-  ModelOptions usual, before;
-  usual.hidden = before.hidden = 40;
+  ModelOptions usual, before, carrying;
+  usual.hidden = before.hidden = carrying.hidden = 40;
+  carrying.input_projection = carrying.batch_norm = true;
+  carrying.initial_residual = 0.1f;
+  carrying.jumping = Jumping::kConcat;
   before.norm_place = NormPlace::kBefore;
   before.input_projection = before.residual = true;
   const FeatureMatrix aggregated = aggregated_features(store, usual.product_normalisation());
   const InferenceInput input{data.graph, data.features, aggregated};
-  for (const ModelOptions& options : {usual, before}) {
+  for (const ModelOptions& options : {usual, before, carrying}) {
     const Model model = make_model(data, options);
     const uint64_t column = 1500 * sizeof(float);
-    const uint64_t scratch = (options.input_projection ? 6 : 5) * 40 * 256 * sizeof(float) + column;
+    uint64_t widest = 0;
+    for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
+    const uint64_t scratch = (options.input_projection ? 6 : 5) * widest * 256 * sizeof(float) + column;
     set_thread_count(1);
     for (uint32_t layer = 1; layer <= 3; ++layer) {
       bool spills = false;

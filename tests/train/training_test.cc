@@ -94,6 +94,61 @@ TEST_F(TrainingTest, OtherLayersAndOptimisersGoOnBitForBitAndEvaluateExactly) {
   }
 }
 
+// What goes past layers, and statistics that no gradient moves: threads, resuming and both evaluations.
+TEST_F(TrainingTest, BatchNormJumpingAndGcniiGoOnBitForBit) {
+  const Store store(make_store());
+  for (const bool gcnii : {false, true}) {
+    options_.model.batch_norm = !gcnii;
+    options_.model.layer_norm = !gcnii;
+    options_.model.jumping = gcnii ? Jumping::kNone : Jumping::kConcat;
+    options_.model.head = HeadKind::kLinear;
+    options_.model.input_projection = gcnii;
+    options_.model.initial_residual = gcnii ? 0.1f : 0;
+    options_.model.identity_mapping = gcnii ? 0.5f : 0;
+    options_.train.batches_per_step = 2;
+    options_.train.warmup = 2;
+    for (const EvaluationKind kind : {EvaluationKind::kExact, EvaluationKind::kBlocks}) {
+      options_.train.evaluation = {kind, 2};
+      options_.train.epochs = 3;
+      const fs::path whole = folder_ / fmt::format("whole-{}-{}", gcnii, static_cast<int>(kind)),
+                     pieces = whole.string() + "-pieces";
+      set_thread_count(1);
+      const TrainingSummary summary = Training(store, options_, RunDirectory::create(whole, "test")).run();
+      set_thread_count(3);
+      options_.train.epochs = 1;
+      Training(store, options_, RunDirectory::create(pieces, "test")).run();
+      options_.train.epochs = 3;
+      Training(store, options_, RunDirectory::reopen(pieces)).run();
+      EXPECT_EQ(weights(RunFiles(whole).last()), weights(RunFiles(pieces).last()));
+      EXPECT_EQ(Predictor(whole).evaluate({}).test.scores().micro_f1, summary.evaluation->test.scores().micro_f1);
+    }
+  }
+}
+
+TEST_F(TrainingTest, LearnsWithBatchNormAndWithGcnii) {
+  options_.train.epochs = 15;
+  options_.model.batch_norm = true;
+  options_.model.jumping = Jumping::kConcat;
+  EXPECT_GT(train(make_store(), "batch-norm").evaluation->test.scores().micro_f1, 0.6);
+  options_.model.batch_norm = options_.model.layer_norm = false;
+  options_.model.jumping = Jumping::kNone;
+  options_.model.head = HeadKind::kLinear;
+  options_.model.input_projection = true;
+  options_.model.initial_residual = 0.1f;
+  options_.model.identity_mapping = 0.5f;
+  options_.train.epochs = 40;  // two more layers to fit
+  EXPECT_GT(train(make_store(), "gcnii").evaluation->test.scores().micro_f1, 0.5);
+}
+
+TEST_F(TrainingTest, WhatCannotBeCombinedIsRefused) {
+  options_.model.initial_residual = 0.1f;
+  EXPECT_THAT(test::message_of<Error>([&] { train(make_store(), "run"); }), testing::HasSubstr("--input-projection"));
+  options_.model.initial_residual = 0;
+  options_.model.jumping = Jumping::kMax;
+  options_.model.norm_place = NormPlace::kBefore;
+  EXPECT_THAT(test::message_of<Error>([&] { train(make_store(), "run"); }), testing::HasSubstr("--norm-place before"));
+}
+
 TEST_F(TrainingTest, VrGcnHasNoInputProjection) {
   options_.method.method = Method::kVrGcn;
   options_.model.input_projection = true;

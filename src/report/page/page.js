@@ -186,6 +186,27 @@ function drawRunButtons() {
   box.scrollTop = at;
 }
 
+// Of a run under mpirun: where the steps' time went on each host, and the memory of its processes.
+function drawProcesses(run) {
+  const ranks = run.result && run.result.ranks ? run.result.ranks : [];
+  byId('processes').hidden = ranks.length === 0;
+  if (ranks.length === 0) return;
+  const sum = (list, name) => list.reduce((total, rank) => total + rank[name], 0);
+  const hosts = [...new Set(ranks.map((rank) => rank.host))];
+  byId('processes-part').textContent =
+      `${count(ranks.length)} on ${hosts.length === 1 ? '1 host' : `${count(hosts.length)} hosts`}, ${
+          count(run.result.batches_per_step)} batches per step`;
+  fillTable(byId('hosts'), ['Host', 'Ranks', 'Computing', 'Waiting', 'Communicating', 'Sent', 'Peak memory'], hosts.map((host) => {
+    const own = ranks.filter((rank) => rank.host === host);
+    const parts = ['compute_seconds', 'waiting_seconds', 'communication_seconds'].map((name) => sum(own, name));
+    const all = Math.max(1e-9, parts[0] + parts[1] + parts[2]);
+    return [
+      host, own.map((rank) => rank.rank).join(', '), ...parts.map((seconds) => percent(seconds / all)),
+      bytes(sum(own, 'bytes_sent')), bytes(sum(own, 'peak_memory_bytes'))
+    ];
+  }));
+}
+
 // How to reproduce the run.
 function drawAgain(run) {
   byId('command').textContent = run.command;
@@ -223,6 +244,7 @@ function drawDetails() {
   drawClasses(detailRun());
   drawEmbeddings(detailRun());
   drawClusters(detailRun());
+  drawProcesses(detailRun());
   drawAgain(detailRun());
 }
 function drawCharts() {

@@ -1,0 +1,66 @@
+// H_0 in a step of GCNII, which every hidden convolution takes a share of (Chen et al., 2020), and the gradient that
+// they give back.
+//
+//   C_left = (1-α)·A·h + α·H_0 = (1-α)·(A·h + S),  S = α / (1-α)·H_0
+//   dH_0 = α·Σ_l dC_left
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/parallel.h"
+#include "nn/layer.h"
+
+namespace cgcn {
+
+class InitialRows {
+ public:
+  explicit InitialRows(float share) : share_(share) {}
+  bool on() const { return share_ > 0; }
+  float share() const { return share_; }  // α
+
+  void plan(Workspace& workspace, size_t rows, size_t columns) {
+    if (!on()) return;
+    columns_ = columns;
+    scaled_ = workspace.take_matrix(rows, columns);
+    gradient_ = workspace.take_matrix(rows, columns);
+  }
+  void keep(kernels::ConstMatrix h0) {
+    if (!on()) return;
+    rows_ = h0.rows;
+    const float factor = share_ / (1 - share_);
+    const kernels::Matrix to = kernels::padded(scaled_, rows_, columns_);
+    kernels::parallel_rows(rows_, kPassRows, [&](kernels::RowRange rows) {
+      for (size_t r = rows.begin; r < rows.end; ++r) {
+        for (size_t c = 0; c < columns_; ++c) to.row(r)[c] = factor * h0.row(r)[c];
+        std::fill_n(gradient().row(r), columns_, 0.0f);
+      }
+    });
+  }
+  kernels::ConstMatrix scaled(size_t rows) const { return kernels::padded(scaled_, rows, columns_); }  // S
+  // dH_0 takes its share of dC_left, which becomes that of A·h.
+  void take_gradient(kernels::Matrix left) const {
+    kernels::parallel_rows(left.rows, kPassRows, [&](kernels::RowRange rows) {
+      for (size_t r = rows.begin; r < rows.end; ++r)
+        for (size_t c = 0; c < columns_; ++c) {
+          gradient().row(r)[c] += share_ * left.row(r)[c];
+          left.row(r)[c] *= 1 - share_;
+        }
+    });
+  }
+  void add_gradient_to(kernels::Matrix h0_gradient) const {
+    if (!on()) return;
+    kernels::parallel_rows(h0_gradient.rows, kPassRows, [&](kernels::RowRange rows) {
+      for (size_t r = rows.begin; r < rows.end; ++r)
+        for (size_t c = 0; c < columns_; ++c) h0_gradient.row(r)[c] += gradient().row(r)[c];
+    });
+  }
+
+ private:
+  kernels::Matrix gradient() const { return kernels::padded(gradient_, rows_, columns_); }
+
+  float share_;
+  size_t rows_ = 0, columns_ = 0;
+  float *scaled_ = nullptr, *gradient_ = nullptr;
+};
+
+}  // namespace cgcn
