@@ -4,6 +4,8 @@
 # space, without git; then ./run.sh once more without network.
 #
 #   sudo tools/check-fresh-machine.sh [--release NAME] [--mirror URL] [--as root|user] [--command run|test] [--keep]
+#   sudo tools/check-fresh-machine.sh --packages BUILD    instead: the Debian packages of a build (build/release), installed in such a root,
+#                                                         used by tools/check-packages.sh and removed; every file that is left is shown
 #     --release   a release that the mirror has; default: this machine's
 #     --mirror    where it comes from; default: where this machine's packages come from
 #     --as        only one of the two; default: both, each in a root of its own
@@ -27,6 +29,7 @@ release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 host_release=$release
 identities=(root user)
 commands=(run test)
+packages=
 keep=
 work=
 mirror=
@@ -36,6 +39,7 @@ while [ $# -gt 0 ]; do
     --mirror) mirror=$2 && shift ;;
     --as) identities=("$2") && shift ;;
     --command) commands=("$2") && shift ;;
+    --packages) packages=$(cd "$2" && pwd) && shift ;;
     --work) work=$2 && shift ;;
     --keep) keep=1 ;;
     *) fail "unknown argument '$1'" ;;
@@ -117,5 +121,37 @@ check_as() {
   if [ -n "$keep" ]; then echo "kept: $root"; else rm -rf --one-file-system "$root"; fi
 }
 
+# Files of the root but those in which apt and dpkg keep their own accounts.
+files_of() {
+  (cd "$1" && find . -path ./proc -prune -o -path ./sys -prune -o -path ./dev -prune -o -path ./tmp -prune -o -path ./var/cache -prune -o \
+    -path ./var/lib/apt -prune -o -path ./var/lib/dpkg -prune -o -path ./var/log -prune -o -print | sort)
+}
+
+check_packages() {
+  local root=$work/packages start left
+  start=$(seconds)
+  (cd "$packages" && rm -f ./*.deb && cpack -G DEB >"$work/cpack.log" 2>&1) || { tail "$work/cpack.log" >&2 && fail "cpack failed"; }
+  rm -rf --one-file-system "$root"
+  cp -a "$work/base" "$root"
+  # A compiler for the example that uses the library; Python is brought by the package.
+  inside "$root" sh -c 'apt-get -q update && apt-get -q -y install --no-install-recommends g++ libc6-dev' >"$work/packages.log" 2>&1 ||
+    { tail "$work/packages.log" >&2 && fail "could not install a compiler"; }
+  files_of "$root" >"$work/before"
+  mkdir -p "$root/tmp/check/tools" "$root/tmp/check/examples/embed" "$root/tmp/check/debs"
+  cp "$source_root/tools/check-packages.sh" "$root/tmp/check/tools/"
+  cp "$source_root/examples/embed/main.cc" "$root/tmp/check/examples/embed/"
+  cp "$packages"/*.deb "$root/tmp/check/debs/"
+  inside "$root" bash /tmp/check/tools/check-packages.sh --made /tmp/check/debs >>"$work/packages.log" 2>&1 ||
+    { tail -n 20 "$work/packages.log" >&2 && fail "$release: the packages do not work"; }
+  inside "$root" apt-get -q -y autoremove --purge >>"$work/packages.log" 2>&1
+  files_of "$root" >"$work/after"
+  left=$(comm -13 "$work/before" "$work/after")
+  [ -z "$left" ] || { echo "$left" >&2 && fail "$release: left behind when the packages are removed"; }
+  echo "$release: packages install, work and go without a trace ($(since "$start"))"
+  tail -n 2 "$work/packages.log" | sed 's/^/    /'
+  [ -n "$keep" ] || rm -rf --one-file-system "$root"
+}
+
 make_base
+if [ -n "$packages" ]; then check_packages && exit; fi
 for identity in "${identities[@]}"; do check_as "$identity"; done

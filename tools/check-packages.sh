@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
 # Makes the Debian packages of a build, installs them on this machine, uses each, removes them, and looks for what is left.
-# For a machine that may be changed: a container, or the root of tools/check-fresh-machine.sh.
+# For a machine that may be changed: a container, or the root that tools/check-fresh-machine.sh --packages makes.
 #
-#   tools/check-packages.sh [BUILD]      (default: build/release)
+#   tools/check-packages.sh [BUILD]       (default: build/release)
+#   tools/check-packages.sh --made DIR    packages that were made before
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+made=
+if [ "${1:-}" = --made ]; then made=1 && shift; fi
 build=$(cd "${1:-$root/build/release}" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
-names=(clustergcn libclustergcn0 libclustergcn-dev python3-clustergcn)
-[ ! -f "$build/libclustergcn-mpi.so" ] || names+=(clustergcn-mpi)
+[ -n "$made" ] || (cd "$build" && rm -f ./*.deb && cpack -G DEB >"$work/log" 2>&1) || { cat "$work/log"; exit 1; }
+names=()
+for package in "$build"/*.deb; do names+=("$(dpkg-deb --field "$package" Package)"); done
 for name in "${names[@]}"; do
-  if dpkg-query -W "$name" >/dev/null 2>&1; then echo "error: $name is installed already" >&2; exit 1; fi
+  if dpkg-query -W "$name" 2>/dev/null | grep -q '[0-9]'; then echo "error: $name is installed already" >&2; exit 1; fi
 done
 
-(cd "$build" && rm -f ./*.deb && cpack -G DEB >"$work/log" 2>&1) || { cat "$work/log"; exit 1; }
 $sudo apt-get install -y --no-install-recommends "$build"/*.deb >>"$work/log" 2>&1 || { tail -n 20 "$work/log"; exit 1; }
 files=$(dpkg-query -L "${names[@]}" | sort -u)
 

@@ -43,15 +43,22 @@ check_machine() {
   fi
 }
 
-# build_preset PRESET TARGETS [cmake options]: quiet unless it fails; on a terminal ninja shows one moving line.
-build_preset() {
-  local preset=$1 targets=$2 folder=$build/$1 log=$build/$1.log
-  shift 2
+# configure_preset PRESET [cmake options]: quiet unless it fails.
+configure_preset() {
+  local preset=$1 folder=$build/$1 log=$build/$1.log
+  shift
   (cd "$root" && cmake --preset "$preset" -B "$folder" "$@") >"$log" 2>&1 || {
     tail -n 30 "$log" >&2
     fail "the $preset build could not be configured (whole log: $log)" \
       "hint: remove $folder and start again"
   }
+}
+
+# build_preset PRESET TARGETS [cmake options]: likewise; on a terminal ninja shows one moving line.
+build_preset() {
+  local preset=$1 targets=$2 folder=$build/$1 log=$build/$1.log
+  shift 2
+  configure_preset "$preset" "$@"
   if [ -t 1 ]; then
     # shellcheck disable=SC2086
     NINJA_STATUS="building $preset [%f/%t, %e s] " ninja -C "$folder" -j "$(job_count)" $targets ||

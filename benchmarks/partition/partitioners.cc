@@ -42,7 +42,7 @@ int main(int count, char** arguments) {
   const Dataset data = store.dataset();
   const std::vector<NodeId> nodes = chosen_nodes(data, options);
   const uint32_t parts = options.parts_of(nodes.size());
-  Stages stages;
+  PartitionStages stages;
   const Timer timer;
   Assignment assignment;
   if (method == "multilevel-quick" || method == "multilevel-thorough") {

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/options.h"
-#include "dist/launch.h"
 
 namespace cgcn {
 
@@ -25,16 +23,11 @@ struct CommonOptions {
 // Declares every option of the list on the command. Values given on the command line are checked and stored by the list
 // while CLI11 parses, so that a wrong one is one clear message.
 void bind_options(CLI::App& command, OptionList& list);
-// Names the options on the command line that change nothing, in one line on stderr unless --quiet, and returns the
-// same for the `notes` of --json.
+// Names the options on the command line that change nothing, in one line on stderr, and returns the same for the
+// `notes` of --json.
 std::vector<std::string> note_unused_options(const CLI::App& command, const OptionList& list);
 // Sets threads and the log level; call first in every command.
 void apply_common_options(const CommonOptions& options);
-
-// Runs work(group) in the group of processes that a launcher started, or alone. Ranks that differ in what they would
-// compute are refused, or agree; they share the cores of their machine.
-void run_in_group(const dist::GroupOptions& options, const CommonOptions& common,
-                  const std::function<void(dist::Group& group)>& work);
 
 // What training sees unless it is transductive: "140 of 2,708 nodes (5.2 %) and 43 of 5,278 edges (0.8 %)", and what
 // to do where that is little.

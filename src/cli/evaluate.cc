@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "common/progress.h"
+#include "engine/process_group.h"
 #include "train/predictor.h"
 #include "train/result.h"
 
@@ -106,7 +107,7 @@ void print_confusion(const Tally& tally, const Predictor& predictor) {
 
 void EvaluateCommand::run_command() {
   apply_common_options(common);
-  run_in_group(group_options, common, [&](dist::Group& group) { run_in(group); });
+  run_in_group(group_options, common.threads, [&](dist::Group& group) { run_in(group); });
 }
 
 void EvaluateCommand::run_in(dist::Group& group) {

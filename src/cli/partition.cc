@@ -39,7 +39,8 @@ void print_levels(const json& record) {
 void print_stages(const PartitionReport& report) {
   fmt::print("\n  {:30} {:>10} {:>12}\n", "stage", "time", "peak memory");
   for (const auto& stage : report.stages)
-    fmt::print("  {:30} {:>10} {:>12}\n", stage.name, format_seconds(stage.seconds), format_bytes(stage.peak_rss));
+    fmt::print("  {:30} {:>10} {:>12}\n", name_of(stage.stage), format_seconds(stage.seconds),
+               format_bytes(stage.peak_rss));
   print_levels(report.record());
   fmt::print("\n  {} on disk, {:.2f} × the store\n", format_bytes(report.bytes()),
              static_cast<double>(report.bytes()) / static_cast<double>(report.store_bytes));

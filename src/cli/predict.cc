@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/progress.h"
 #include "engine/prediction.h"
+#include "engine/process_group.h"
 
 namespace cgcn {
 namespace {
@@ -70,7 +71,7 @@ void add_predict_command(CLI::App& program) {
   bind_options(*command, state->list);
   command->callback([state] {
     apply_common_options(state->common);
-    run_in_group(state->group_options, state->common, [&](dist::Group& group) { run_predict(*state, group); });
+    run_in_group(state->group_options, state->common.threads, [&](dist::Group& group) { run_predict(*state, group); });
   });
 }
 

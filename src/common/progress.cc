@@ -118,70 +118,70 @@ void Progress::show_until_stopped() {
 namespace {
 
 // What a line is put together from.
-struct Parts {
+struct LinePieces {
   std::string title, share, amount, left;
   std::vector<std::string> notes;
   double done_share = 0;
 };
 
-Parts make_parts(const ProgressState& state) {
-  Parts parts{.title = state.title, .share = {}, .amount = {}, .left = {}, .notes = {}};
+LinePieces make_pieces(const ProgressState& state) {
+  LinePieces pieces{.title = state.title, .share = {}, .amount = {}, .left = {}, .notes = {}};
   const auto amount = [&](uint64_t value) {
     return state.unit == "bytes" ? format_bytes(value) : format_count(value / state.steps_per_unit);
   };
   const std::string suffix = state.unit.empty() || state.unit == "bytes" ? "" : " " + state.unit;
   for (size_t at = 0; at < state.note.size();) {
     const size_t end = std::min(state.note.find("  ", at), state.note.size());
-    parts.notes.push_back(state.note.substr(at, end - at));
+    pieces.notes.push_back(state.note.substr(at, end - at));
     at = end + 2;
   }
   if (state.total == 0) {
-    parts.share = " " + format_seconds(state.seconds);
-    if (state.done > 0) parts.amount = "  " + amount(state.done) + suffix;
-    return parts;
+    pieces.share = " " + format_seconds(state.seconds);
+    if (state.done > 0) pieces.amount = "  " + amount(state.done) + suffix;
+    return pieces;
   }
   const auto whole = static_cast<double>(state.total);
-  parts.done_share = std::min(1.0, static_cast<double>(state.done) / whole);
-  parts.share = fmt::format(" {:3.0f} %", parts.done_share * 100);
-  parts.amount = fmt::format("  {}{}{}{}", amount(std::min(state.done, state.total)),
-                             state.steps_per_unit > 1 ? "/" : " of ", amount(state.total), suffix);
+  pieces.done_share = std::min(1.0, static_cast<double>(state.done) / whole);
+  pieces.share = fmt::format(" {:3.0f} %", pieces.done_share * 100);
+  pieces.amount = fmt::format("  {}{}{}{}", amount(std::min(state.done, state.total)),
+                              state.steps_per_unit > 1 ? "/" : " of ", amount(state.total), suffix);
   const double since = state.done > state.begun ? static_cast<double>(state.done - state.begun) : 0;
   if (since / whole > 0.005) {
     const double remaining = static_cast<double>(state.total - std::min(state.done, state.total));
-    parts.left = fmt::format("  {} left", format_seconds(state.seconds / since * remaining));
+    pieces.left = fmt::format("  {} left", format_seconds(state.seconds / since * remaining));
   }
-  return parts;
+  return pieces;
 }
 
-std::string join(const Parts& parts, const std::string& bar) {
-  std::string text = parts.title + bar + parts.share + parts.amount + parts.left;
-  for (const std::string& note : parts.notes) text += "  " + note;
+std::string join(const LinePieces& pieces, const std::string& bar) {
+  std::string text = pieces.title + bar + pieces.share + pieces.amount + pieces.left;
+  for (const std::string& note : pieces.notes) text += "  " + note;
   return text;
 }
 
 }  // namespace
 
-std::string format_progress(const ProgressState& state) { return join(make_parts(state), ""); }
+std::string format_progress(const ProgressState& state) { return join(make_pieces(state), ""); }
 
 std::string format_progress(const ProgressState& state, size_t width) {
   constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
-  Parts parts = make_parts(state);
-  if (state.total == 0) parts.title = std::string(kSpinner[state.frame % 10]) + " " + parts.title;
+  LinePieces pieces = make_pieces(state);
+  if (state.total == 0) pieces.title = std::string(kSpinner[state.frame % 10]) + " " + pieces.title;
   size_t cells = state.total == 0 ? 0 : 20;
-  const auto text = [&] { return join(parts, cells == 0 ? "" : fmt::format(" ▕{}▏", bar(parts.done_share, cells))); };
+  const auto text = [&] { return join(pieces, cells == 0 ? "" : fmt::format(" ▕{}▏", bar(pieces.done_share, cells))); };
   const auto too_long = [&] { return columns_of(text()) > width; };
   if (state.steps_per_unit > 1) {  // units tell more than a percentage
     if (too_long()) cells /= 2;
-    if (too_long()) parts.share.clear();
-    if (too_long() && parts.notes.size() > 1) parts.notes.pop_back();
+    if (too_long()) pieces.share.clear();
+    if (too_long() && pieces.notes.size() > 1) pieces.notes.pop_back();
   } else if (too_long() && state.total > 0) {
-    parts.amount.clear();
+    pieces.amount.clear();
   }
   if (too_long()) cells = std::min<size_t>(cells, 10);
   if (too_long()) cells = 0;
-  while (too_long() && !parts.notes.empty()) parts.notes.pop_back();
-  if (too_long() && state.steps_per_unit == 1) parts.amount.clear();
-  if (too_long()) parts.left.clear();
+  while (too_long() && !pieces.notes.empty()) pieces.notes.pop_back();
+  if (too_long() && state.steps_per_unit == 1) pieces.amount.clear();
+  if (too_long()) pieces.left.clear();
   return cut(text(), width);
 }
 

@@ -182,7 +182,7 @@ void unpack(const fs::path& archive, const std::vector<std::string>& members, co
     const SharedBytes bytes = zip.member(find_member(zip, member));
     OutputFile out = OutputFile::staged(target);
     for (size_t at = 0; at < bytes.span.size(); at += kChunk) {
-      const SharedBytes chunk = bytes.part(at, std::min(kChunk, bytes.span.size() - at));
+      const SharedBytes chunk = bytes.slice(at, std::min(kChunk, bytes.span.size() - at));
       out.write(chunk.span.data(), chunk.span.size());
       chunk.release();
     }

@@ -56,17 +56,17 @@ class Products {
     return true;
   }
 
-  void compute(const ClusterLayout& layout, Stages& stages) {
+  void compute(const ClusterLayout& layout, PartitionStages& stages) {
     if (!wanted_) return;
     const auto release = [&] {
       store_.release_pages();
       layout.files->release_pages();
     };
-    stages.begin("A·X, the partition's nodes");
+    stages.begin(PartitionStage::kProductOfLayout);
     release();
     aggregated_features(layout, normalisation_, memory_left(budget_));
     if (of_store_done_) return;
-    stages.begin("A·X, all nodes");
+    stages.begin(PartitionStage::kProductOfStore);
     release();
     aggregated_features(store_, normalisation_, memory_left(budget_));
   }
@@ -95,7 +95,7 @@ PartitionReport partition_store(const fs::path& store, const PartitionRequest& r
   const Store opened(store);
   const double seconds = timer.seconds();
   PartitionReport report = partition_store(opened, request);
-  report.stages.insert(report.stages.begin(), {"open the store", seconds, memory_figures().peak_rss});
+  report.stages.insert(report.stages.begin(), {PartitionStage::kOpenStore, seconds, memory_figures().peak_rss});
   report.preprocessing_seconds += seconds;
   return report;
 }
@@ -103,7 +103,7 @@ PartitionReport partition_store(const fs::path& store, const PartitionRequest& r
 PartitionReport partition_store(const Store& opened, PartitionRequest request) {
   const uint64_t budget = request.memory.budget();
   const StoreHold hold(opened.path());
-  Stages stages(/*apart=*/true);
+  PartitionStages stages(/*apart=*/true);
   Products products(request, opened, budget);
   request.partition.take_memory(budget, opened, [&] { return products.least_memory(); });
   const Timer timer;
@@ -113,9 +113,10 @@ PartitionReport partition_store(const Store& opened, PartitionRequest request) {
   products.compute(report.result.layout, stages);
   stages.end();
   report.preprocessing_seconds = timer.seconds();
-  for (const Stages::Stage& stage : stages.list())
-    if (stage.name == kMetisStage || stage.name == kMultilevelStage) report.preprocessing_seconds -= stage.seconds;
-  stages.begin("figures");
+  for (const auto& stage : stages.list())
+    if (stage.stage == PartitionStage::kMetis || stage.stage == PartitionStage::kMultilevel)
+      report.preprocessing_seconds -= stage.seconds;
+  stages.begin(PartitionStage::kFigures);
   report.quality = measure_quality(report.result.layout, request.clusters_per_batch, request.partition.seed);
   stages.end();
   report.stages = stages.list();
@@ -125,8 +126,8 @@ PartitionReport partition_store(const Store& opened, PartitionRequest request) {
 
 nlohmann::json PartitionReport::to_json() const {
   nlohmann::json steps = nlohmann::json::array();
-  for (const Stages::Stage& stage : stages)
-    steps.push_back({{"stage", stage.name}, {"seconds", stage.seconds}, {"peak_rss", stage.peak_rss}});
+  for (const auto& stage : stages)
+    steps.push_back({{"stage", name_of(stage.stage)}, {"seconds", stage.seconds}, {"peak_rss", stage.peak_rss}});
   return {{"partition", name()},
           {"path", result.layout.path.string()},
           {"reused", result.reused},

@@ -20,7 +20,7 @@ struct PartitionRequest {
 struct PartitionReport {
   PartitionResult result;
   PartitionQuality quality;
-  std::vector<Stages::Stage> stages;
+  std::vector<PartitionStages::Figures> stages;
   double preprocessing_seconds = 0;  // of all stages but the search for clusters and the figures
   uint64_t store_bytes = 0;          // on disk
 

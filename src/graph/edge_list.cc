@@ -33,8 +33,9 @@ void EdgeList::begin_chunk() {
   if (!chunks_.empty()) chunks_.back()->release();
   // Half of the budget for the nodes, and for building the graph.
   const bool spills = limit_.memory != UINT64_MAX && memory_left(limit_.memory) < limit_.memory / 2;
-  if (spills && memory_figures().rss > limit_.memory)
-    throw Error(fmt::format("is too little for the nodes of the first {} edges", size()), "--memory", "more of it");
+  if (const uint64_t taken = memory_figures().rss; spills && size() > 0 && taken > limit_.memory)
+    throw Error(fmt::format("is too little for the nodes of the first {} edges", size()), "--memory",
+                fmt::format("more than {}, which they take already", format_bytes(taken)));
   point_to(*chunks_.emplace_back(std::make_shared<Chunk>(weighted_, spills ? limit_.scratch : fs::path())));
   slot_ = 0;
 }

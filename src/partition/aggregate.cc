@@ -300,11 +300,17 @@ std::unique_ptr<StoreWriter> write_elsewhere(const fs::path& path, const Error& 
   }
 }
 
-// Written by `writer` and opened. What lies outside its store is only there as long as it is mapped.
-FeatureMatrix write_product(StoreWriter& writer, const fs::path& path, bool kept, const nlohmann::json& key,
-                            const Store& files, const Dataset& data, const Normalisation& normalisation,
-                            uint64_t memory) {
-  Aggregator(files, data, normalisation, memory, writer).write();
+struct ProductSource {
+  const Store& files;
+  Dataset data;  // of the files, perhaps with other features
+  const Normalisation& normalisation;
+  uint64_t memory;
+};
+
+// Written by `writer` and opened.
+FeatureMatrix write_product(const ProductSource& source, const nlohmann::json& key, StoreWriter& writer) {
+  const Dataset& data = source.data;
+  Aggregator(source.files, data, source.normalisation, source.memory, writer).write();
   writer.write_array("adjacency_offsets",
                      std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
   writer.write_array("adjacency_targets", std::span<const NodeId>());
@@ -312,10 +318,7 @@ FeatureMatrix write_product(StoreWriter& writer, const fs::path& path, bool kept
   writer.set_extra("aggregated", key);
   check_mappings();
   writer.finish(data.name, FeatureHash::kOfBytes);
-  FeatureMatrix product = Store(path, Verify::kShapesOnly).dataset().features;
-  std::error_code ignored;
-  if (!kept) fs::remove_all(path, ignored);
-  return product;
+  return Store(writer.target(), Verify::kShapesOnly).dataset().features;
 }
 
 enum class Unwritable { kRefuse, kElsewhere };
@@ -324,15 +327,15 @@ nlohmann::json product_key(const Dataset& data, const Normalisation& normalisati
   return {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
 }
 
-FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, const Normalisation& normalisation,
-                             uint64_t memory, bool rows_normalised, Unwritable unwritable) {
-  nlohmann::json key = product_key(data, normalisation);
+FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_normalised, Unwritable unwritable) {
+  FeatureMatrix& features = source.data.features;
+  nlohmann::json key = product_key(source.data, source.normalisation);
   if (rows_normalised) {
     path += "-rows";
     key["rows"] = "normalised";
   }
-  if (auto found = find_product(path, key, data.features)) return *std::move(found);
-  if (rows_normalised) data.features = data.features.with_normalised_rows();  // a copy of X: only where it is needed
+  if (auto found = find_product(path, key, features)) return *std::move(found);
+  if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only where it is needed
   // What a crash of the machine damages is found by its checksums, and computed again.
   std::unique_ptr<StoreWriter> writer;
   try {
@@ -341,15 +344,17 @@ FeatureMatrix ensure_product(fs::path path, const Store& files, Dataset data, co
     if (unwritable == Unwritable::kRefuse) throw;
     writer = write_elsewhere(path, problem);
   }
-  const bool kept = writer->target() == path;
-  return write_product(*writer, writer->target(), kept, key, files, data, normalisation, memory);
+  FeatureMatrix product = write_product(source, key, *writer);
+  std::error_code ignored;  // what lies outside its store is only there as long as it is mapped
+  if (writer->target() != path) fs::remove_all(writer->target(), ignored);
+  return product;
 }
 
 }  // namespace
 
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
-  return ensure_product(aggregated_path(layout, normalisation), *layout.files, layout.data, normalisation, memory,
+  return ensure_product(aggregated_path(layout, normalisation), {*layout.files, layout.data, normalisation, memory},
                         rows_normalised, Unwritable::kRefuse);
 }
 
@@ -385,7 +390,7 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
-  return ensure_product(store_product(store, normalisation), store, store.dataset(), normalisation, memory,
+  return ensure_product(store_product(store, normalisation), {store, store.dataset(), normalisation, memory},
                         rows_normalised, Unwritable::kElsewhere);
 }
 

@@ -167,7 +167,7 @@ Assignment assign_from_file(std::span<const uint32_t> numbers, std::span<const N
 }
 
 Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, uint32_t parts,
-                           const PartitionOptions& options, Stages& stages, const WorkBesideMetis& beside) {
+                           const PartitionOptions& options, PartitionStages& stages, const WorkBesideMetis& beside) {
   CGCN_CHECK(parts >= 1 && parts <= nodes.size());
   Buffer<uint32_t> clusters;
   std::vector<LevelFigures> levels;
@@ -175,26 +175,26 @@ Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, u
     clusters = Buffer<uint32_t>(nodes.size(), 0);
     if (parts > 1) std::iota(clusters.begin(), clusters.end(), 0u);
   } else if (options.method == PartitionMethod::kRandom) {
-    stages.begin("random clusters");
+    stages.begin(PartitionStage::kRandom);
     clusters = assign_randomly(nodes.size(), parts, options.seed);
   } else if (options.method == PartitionMethod::kMultilevel) {
-    stages.begin("graph for the partitioner");
+    stages.begin(PartitionStage::kGraph);
     LevelGraph graph = make_level_graph(data, nodes, options.node_weights, options.metis_memory);
     throw_if_interrupted();
-    stages.begin(kMultilevelStage);
+    stages.begin(PartitionStage::kMultilevel);
     const Timer timer;
     MultilevelRun run = partition_multilevel(std::move(graph), parts, options);
     stages.end_as(timer.seconds(), std::max(memory_figures().peak_rss, run.metis_peak_rss));
     clusters = std::move(run.clusters);
     levels = std::move(run.levels);
   } else {
-    stages.begin("graph for METIS");
+    stages.begin(PartitionStage::kMetisGraph);
     MetisGraph graph = make_metis_graph(data, nodes, options.node_weights);
     throw_if_interrupted();
-    stages.begin(kMetisStage);
+    stages.begin(PartitionStage::kMetis);
     MetisRun run = run_metis(std::move(graph), parts, options, beside);
     stages.end_as(run.seconds, run.peak_rss);
-    if (run.beside_seconds > 0) stages.add_beside("meanwhile, beside METIS", run.beside_seconds);
+    if (run.beside_seconds > 0) stages.add(PartitionStage::kBesideMetis, run.beside_seconds);
     clusters = std::move(run.clusters);
   }
   Assignment assignment = close_up(std::move(clusters));

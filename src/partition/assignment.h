@@ -26,7 +26,7 @@ Buffer<uint32_t> read_partition_file(const fs::path& file, NodeId num_nodes);
 
 // METIS, multilevel or random, parts from 1 to the number of chosen nodes. Clusters that came out empty are closed up.
 Assignment assign_clusters(const Dataset& data, std::span<const NodeId> nodes, uint32_t parts,
-                           const PartitionOptions& options, Stages& stages, const WorkBesideMetis& beside);
+                           const PartitionOptions& options, PartitionStages& stages, const WorkBesideMetis& beside);
 // The chosen nodes' clusters out of the numbers of a file, renumbered without gaps.
 Assignment assign_from_file(std::span<const uint32_t> numbers, std::span<const NodeId> nodes);
 

@@ -263,9 +263,9 @@ uint64_t ClusterLayout::table_bytes(const Dataset& data, uint64_t nodes) {
   return nodes * (a_node + labels / std::max<uint64_t>(1, data.num_nodes()));
 }
 
-PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, Stages* stages,
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, PartitionStages* stages,
                                  const WorkBesideMetis& beside) {
-  Stages unheard;
+  PartitionStages unheard;
   if (stages == nullptr) stages = &unheard;
   PartitionResult result;
   const Dataset data = store.dataset();
@@ -281,7 +281,7 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   for (const char* folder : {"partitions", "cache"}) remove_stale_temporaries(store.path() / folder);
   std::error_code ignored;
   const auto open = [&] {
-    stages->begin("open");
+    stages->begin(PartitionStage::kOpen);
     result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source, store)));
     result.reused = true;
     remove_stale_temporaries(path / "aggregated");
@@ -295,7 +295,7 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
                                     ? assign_from_file(request.numbers, nodes)
                                     : assign_clusters(data, nodes, request.parts, options, *stages, beside);
   check_file_parts(options, assignment.num_clusters);
-  stages->begin("layout");
+  stages->begin(PartitionStage::kLayout);
   try {
     StoreWriter writer(path,
                        options.replace ? StagedDirectory::Existing::kReplace : StagedDirectory::Existing::kRefuse);

@@ -83,7 +83,7 @@ struct PartitionResult {
 using WorkBesideMetis = std::function<bool(uint64_t memory)>;
 
 // Finds the partition of this store with these options, or makes it, telling `stages` where time and memory went.
-PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, Stages* stages = nullptr,
+PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, PartitionStages* stages = nullptr,
                                  const WorkBesideMetis& beside = {});
 
 // The order in which an epoch takes the clusters: a permutation of 0 … p-1.

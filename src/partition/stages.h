@@ -1,7 +1,8 @@
-// Seconds and peak memory of the steps that a command takes, one after the other.
+// Seconds and peak memory of a partition's stages, one after the other.
 #pragma once
 
-#include <string>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "common/memory.h"
@@ -9,47 +10,61 @@
 
 namespace cgcn {
 
-// Those that look for clusters.
-inline constexpr const char* kMetisStage = "METIS";  // done by a process of its own
-inline constexpr const char* kMultilevelStage = "multilevel";
+enum class PartitionStage {
+  kOpenStore,
+  kOpen,
+  kRandom,
+  kGraph,
+  kMultilevel,
+  kMetisGraph,
+  kMetis,        // done by a process of its own
+  kBesideMetis,  // what this process did meanwhile
+  kLayout,
+  kProductOfLayout,
+  kProductOfStore,
+  kFigures
+};
+inline constexpr std::array kPartitionStageNames = {"open the store",  "open",
+                                                    "random clusters", "graph for the partitioner",
+                                                    "multilevel",      "graph for METIS",
+                                                    "METIS",           "meanwhile, beside METIS",
+                                                    "layout",          "A·X, the partition's nodes",
+                                                    "A·X, all nodes",  "figures"};
+constexpr const char* name_of(PartitionStage stage) { return kPartitionStageNames[static_cast<size_t>(stage)]; }
 
-class Stages {
+class PartitionStages {
  public:
-  struct Stage {
-    std::string name;
+  struct Figures {
+    PartitionStage stage;
     double seconds = 0;
     uint64_t peak_rss = 0;
   };
   // apart: each stage's peak counts from its own beginning. Otherwise it is that of the process so far.
-  explicit Stages(bool apart = false) : apart_(apart) {}
+  explicit PartitionStages(bool apart = false) : apart_(apart) {}
 
-  void begin(std::string name) {
+  void begin(PartitionStage stage) {
     end();
-    running_ = std::move(name);
+    running_ = stage;
     if (apart_) reset_peak_rss();
     timer_.restart();
   }
   void end() {
-    if (running_.empty()) return;
-    list_.push_back({std::move(running_), timer_.seconds(), memory_figures().peak_rss});
-    running_.clear();
+    if (running_) list_.push_back({*running_, timer_.seconds(), memory_figures().peak_rss});
+    running_.reset();
   }
   // Ends a stage that another process did, with that one's own figures.
   void end_as(double seconds, uint64_t peak_rss) {
-    list_.push_back({std::move(running_), seconds, peak_rss});
-    running_.clear();
+    list_.push_back({running_.value(), seconds, peak_rss});
+    running_.reset();
   }
-  // What this process did while another did the stage that has just ended.
-  void add_beside(std::string name, double seconds) {
-    list_.push_back({std::move(name), seconds, memory_figures().peak_rss});
-  }
-  const std::vector<Stage>& list() const { return list_; }
+  void add(PartitionStage stage, double seconds) { list_.push_back({stage, seconds, memory_figures().peak_rss}); }
+  const std::vector<Figures>& list() const { return list_; }
 
  private:
   bool apart_;
-  std::string running_;
+  std::optional<PartitionStage> running_;
   Timer timer_;
-  std::vector<Stage> list_;
+  std::vector<Figures> list_;
 };
 
 }  // namespace cgcn

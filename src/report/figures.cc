@@ -54,10 +54,10 @@ std::vector<uint64_t> histogram(const std::vector<double>& values, double low, d
 }
 
 json class_figures(const json& result) {
-  const char* part = "train";
+  const char* role = "train";
   for (const char* other : {"validation", "test"})
-    if (count_of(result.at(other).at("nodes")) > 0) part = other;
-  const json& scores = result.at(part);
+    if (count_of(result.at(other).at("nodes")) > 0) role = other;
+  const json& scores = result.at(role);
   const json& classes = scores.at("classes");
   std::vector<size_t> order(classes.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -69,7 +69,7 @@ json class_figures(const json& result) {
   for (const json& entry : classes) total += count_of(entry.at("nodes")) > 0 ? 1 : 0;
   for (size_t i = 0; i < std::min<uint64_t>(total, kShownClasses); ++i) list.push_back(classes[order[i]]);
   if (scores.value("class_count", classes.size()) > classes.size()) total = count_of(scores.at("class_count"));
-  json figures = {{"part", part}, {"total", total}, {"list", list}};
+  json figures = {{"part", role}, {"total", total}, {"list", list}};
   if (scores.contains("confusion")) figures["confusion"] = shown_confusion(scores.at("confusion"), order, list.size());
   return figures;
 }

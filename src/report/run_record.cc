@@ -113,8 +113,8 @@ void read_environment(const fs::path& file, json& record) {
 
 void read_result(json result, json& record) {
   if (!result.value("regression", false)) record["classes"] = class_figures(result);
-  for (const char* part : {"train", "validation", "test"})
-    for (const char* large : {"classes", "confusion"}) result.at(part).erase(large);
+  for (const char* role : {"train", "validation", "test"})
+    for (const char* large : {"classes", "confusion"}) result.at(role).erase(large);
   record["stages"] = result.at("stages");
   result.erase("stages");
   result.erase("run");
@@ -165,8 +165,8 @@ json read_runs(const std::vector<fs::path>& runs) {
     if (uses[record["name"].get<std::string>()] > 1) record["name"] = record["path"];
   const std::time_t now = std::time(nullptr);
   char written[32];
-  std::tm parts{};
-  std::strftime(written, sizeof written, "%Y-%m-%d %H:%M UTC", ::gmtime_r(&now, &parts));
+  std::tm time{};
+  std::strftime(written, sizeof written, "%Y-%m-%d %H:%M UTC", ::gmtime_r(&now, &time));
   return {{"written", written}, {"runs", list}};
 }
 

@@ -275,8 +275,8 @@ class Runner {
       scores.push_back(std::isnan(score) && !scores.empty() ? scores.back() : score);
     }
     if (scores.empty()) return;
-    for (const int part : {25, 50, 75, 100})
-      document["curve"][std::to_string(part)] = scores[std::max<size_t>(1, scores.size() * part / 100) - 1];
+    for (const int share : {25, 50, 75, 100})
+      document["curve"][std::to_string(share)] = scores[std::max<size_t>(1, scores.size() * share / 100) - 1];
     document["curve"]["best"] =
         *std::max_element(scores.begin(), scores.end(), [](double a, double b) { return std::isnan(a) || a < b; });
   }

@@ -148,44 +148,44 @@ void Tally::add_single(const float* logits, size_t stride, NodeId first_node, st
 
 void Tally::add_multi(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
                       const Labels& labels, const OutputRule& rule) {
-  struct Part {
+  struct BlockCounts {
     std::vector<ClassCounts> classes;
     CalibrationBins as_given, calibrated;
     double loss = 0;
     uint64_t exact = 0;
   };
-  std::vector<Part> parts((nodes.size() + kScoredRows - 1) / kScoredRows);
+  std::vector<BlockCounts> counted((nodes.size() + kScoredRows - 1) / kScoredRows);
   parallel_blocks(nodes.size(), kScoredRows, [&](size_t begin, size_t end) {
-    Part& part = parts[begin / kScoredRows];
-    part.classes.resize(num_classes_);
+    BlockCounts& block = counted[begin / kScoredRows];
+    block.classes.resize(num_classes_);
     for (size_t i = begin; i < end; ++i) {
       const float* row = logits + size_t{nodes[i] - first_node} * stride;
       double loss = 0;
       bool exact = true;
       for (uint32_t c = 0; c < num_classes_; ++c) {
         const bool label = labels.has(nodes[i], c), predicted = row[c] > rule.threshold(c);
-        part.as_given.add(sigmoid(row[c]), label);
-        if (rule.temperature) part.calibrated.add(sigmoid(row[c] / *rule.temperature), label);
+        block.as_given.add(sigmoid(row[c]), label);
+        if (rule.temperature) block.calibrated.add(sigmoid(row[c] / *rule.temperature), label);
         loss += sigmoid_loss(row[c], label);
-        part.classes[c].true_positives += label && predicted;
-        part.classes[c].false_positives += !label && predicted;
-        part.classes[c].false_negatives += label && !predicted;
+        block.classes[c].true_positives += label && predicted;
+        block.classes[c].false_positives += !label && predicted;
+        block.classes[c].false_negatives += label && !predicted;
         exact = exact && label == predicted;
       }
-      part.loss += loss / num_classes_;
-      part.exact += exact;
+      block.loss += loss / num_classes_;
+      block.exact += exact;
     }
   });
-  for (const Part& part : parts) {
+  for (const BlockCounts& block : counted) {
     for (uint32_t c = 0; c < num_classes_; ++c) {
-      classes_[c].true_positives += part.classes[c].true_positives;
-      classes_[c].false_positives += part.classes[c].false_positives;
-      classes_[c].false_negatives += part.classes[c].false_negatives;
+      classes_[c].true_positives += block.classes[c].true_positives;
+      classes_[c].false_positives += block.classes[c].false_positives;
+      classes_[c].false_negatives += block.classes[c].false_negatives;
     }
-    loss_ += part.loss;
-    exact_ += part.exact;
-    as_given_.add(part.as_given);
-    calibrated_.add(part.calibrated);
+    loss_ += block.loss;
+    exact_ += block.exact;
+    as_given_.add(block.as_given);
+    calibrated_.add(block.calibrated);
   }
   nodes_ += nodes.size();
 }

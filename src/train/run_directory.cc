@@ -227,8 +227,8 @@ nlohmann::json describe_environment() {
   for (std::string word; std::getline(arguments, word, '\0');) command.push_back(word);
   const std::time_t now = std::time(nullptr);
   char started[32];
-  std::tm parts{};
-  std::strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", ::gmtime_r(&now, &parts));
+  std::tm time{};
+  std::strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", ::gmtime_r(&now, &time));
   return {{"program", "clustergcn"},
           {"compiler", __VERSION__},
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},

@@ -106,12 +106,12 @@ void SlabMatrix::write_slab_rows(size_t slab, RowRange range, const float* value
 
 ConstMatrix SlabMatrix::read_rows(RowRange range, float* scratch) const {
   if (!spilled()) return matrix().rows_from(range.begin, range.end);
-  Buffer<float> part(range.size() * slab_columns_);
+  Buffer<float> piece(range.size() * slab_columns_);
   for (size_t slab = 0; slab < num_slabs(); ++slab) {
     const RowRange columns = slab_columns(slab);
-    read_slab_rows(slab, range, part.data());
+    read_slab_rows(slab, range, piece.data());
     for (size_t r = 0; r < range.size(); ++r)
-      std::memcpy(scratch + r * columns_ + columns.begin, part.data() + r * columns.size(),
+      std::memcpy(scratch + r * columns_ + columns.begin, piece.data() + r * columns.size(),
                   columns.size() * sizeof(float));
   }
   return {scratch, range.size(), columns_};
@@ -124,13 +124,13 @@ Matrix SlabMatrix::place_rows(RowRange range, float* scratch) {
 
 void SlabMatrix::write_rows(RowRange range, const float* scratch) {
   if (!spilled()) return;
-  Buffer<float> part(range.size() * slab_columns_);
+  Buffer<float> piece(range.size() * slab_columns_);
   for (size_t slab = 0; slab < num_slabs(); ++slab) {
     const RowRange columns = slab_columns(slab);
     for (size_t r = 0; r < range.size(); ++r)
-      std::memcpy(part.data() + r * columns.size(), scratch + r * columns_ + columns.begin,
+      std::memcpy(piece.data() + r * columns.size(), scratch + r * columns_ + columns.begin,
                   columns.size() * sizeof(float));
-    write_slab_rows(slab, range, part.data());
+    write_slab_rows(slab, range, piece.data());
   }
 }
 

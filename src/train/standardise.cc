@@ -26,19 +26,19 @@ ColumnScaling measure_columns(const Dataset& data) {
                blocks = (data.num_nodes() + kStandardisedRows - 1) / kStandardisedRows;
   // Two passes, each a sum in double per block, added in order: exact enough and the same for any number of threads.
   const auto column_sums = [&](auto&& value) {
-    std::vector<std::vector<double>> parts(blocks, std::vector<double>(columns));
+    std::vector<std::vector<double>> partial(blocks, std::vector<double>(columns));
     parallel_blocks(data.num_nodes(), kStandardisedRows, [&](size_t begin, size_t end) {
       std::vector<float> row(columns);
       for (size_t v = begin; v < end; ++v) {
         if (data.role(static_cast<NodeId>(v)) != Role::kTrain) continue;
         data.features.copy_row(static_cast<NodeId>(v), row.data());
-        for (size_t c = 0; c < columns; ++c) parts[begin / kStandardisedRows][c] += value(row[c], c);
+        for (size_t c = 0; c < columns; ++c) partial[begin / kStandardisedRows][c] += value(row[c], c);
       }
       data.features.release_rows(begin, end);
     });
     std::vector<double> sums(columns);
-    for (const auto& part : parts)
-      for (size_t c = 0; c < columns; ++c) sums[c] += part[c];
+    for (const auto& block_sums : partial)
+      for (size_t c = 0; c < columns; ++c) sums[c] += block_sums[c];
     return sums;
   };
   const auto rows = static_cast<double>(data.split_sizes()[0]);

@@ -191,6 +191,15 @@ TEST_F(Memory, AnImportStaysUnderTheBudget) {
 // All edges are the same two nodes': a row cannot be cut, so that the list of edges has to make room for it.
 TEST_F(Memory, AnImportNamesABudgetThatWorks) {
   {
+    std::ofstream edges(folder_ / "few.csv");
+    for (int i = 0; i < 1000; ++i) edges << i << ',' << i + 1 << '\n';
+  }
+  const auto few = [](const std::string& memory) {
+    return std::vector<std::string>{"import", "few.csv", "f", "--quiet", "--memory", memory};
+  };
+  const uint64_t of_few = least_named(refused(few("1M")));  // less than the program itself takes
+  EXPECT_EQ(run(few(fmt::format("{}M", of_few))).exit_code, 0);
+  {
     std::ofstream edges(folder_ / "edges.csv");
     for (int i = 0; i < 16'000'000; ++i) edges << "1,2\n";
   }

@@ -88,6 +88,30 @@ TEST(FeatureTable, TextsBecomeColumnsOfTheirCategories) {
   EXPECT_THAT(table.report.lines, Contains(HasSubstr("left out: 'country'")));
 }
 
+// One file of features, labels and split: what is to be predicted is no feature.
+TEST(FeatureTable, LeavesOutTheColumnsOfLabelsAndSplit) {
+  Table table("id,age,kind,split\na,1,red,train\nb,3,blue,train\nc,5,red,val\nd,7,blue,test\n");
+  table.options.labels = table.options.split_file = (table.folder / "g/features.csv").string();
+  table.options.label_column = "kind";
+  const Dataset data = table.import();
+  EXPECT_THAT(data.feature_names, ElementsAre("age"));
+  EXPECT_THAT(data.class_names, ElementsAre("blue", "red"));
+  EXPECT_EQ(data.role(3), Role::kTest);
+  EXPECT_THAT(table.report.lines, Contains(HasSubstr("1 column: 'age'; left out as label or split: 'kind', 'split'")));
+  table.options.split_file = "none";  // then 'split' is a column like others
+  table.options.split = "50/25/25";
+  table.options.categorical = Categorical::kOneHot;
+  EXPECT_THAT(table.import().feature_names, Contains("age"));
+  EXPECT_THAT(table.report.lines, Contains(HasSubstr("2 columns: 'age', 'split'; left out as label or split: 'kind'")));
+
+  Table bits("id,first,second\na,0,1\nb,1,0\nc,1,1\nd,0,0\n");
+  bits.options.labels = (bits.folder / "g/features.csv").string();
+  EXPECT_THAT(bits.error(), HasSubstr("has no column of features"));
+  EXPECT_THAT(bits.error(), HasSubstr("--label-column NAME chooses one"));
+  bits.options.label_column = "second";
+  EXPECT_THAT(bits.import().feature_names, ElementsAre("first"));
+}
+
 TEST(FeatureTable, RefusesDatesAndOddTextsByColumn) {
   for (const char* date : {"2021-03-04", "2021-03-04 10:15:00", "4/3/2021", "04.03.2021", "2021/03/04", "2021-03"}) {
     Table table(fmt::format("id,x,signup\na,1,{}\nb,2,{}\nc,3,\nd,4,{}\n", date, date, date));

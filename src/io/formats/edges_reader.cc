@@ -38,7 +38,7 @@ fs::path find_edges(const fs::path& folder) {
 
 struct TextFiles {
   fs::path edges, features, labels, split;
-  std::array<fs::path, 3> parts;
+  std::array<fs::path, 3> role_lists;  // train.txt, val.txt, test.txt
   bool is_folder = false;
 };
 
@@ -59,9 +59,9 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
   files.labels = find(options.labels, {"labels", "label", "y"});
   files.split = find(options.split_file, {"split"});
   if (!files.split.empty() || options.split_file == "none") return files;
-  files.parts = {find_text(folder, {"train", "train_idx"}),
-                 find_text(folder, {"val", "valid", "validation", "val_idx", "valid_idx"}),
-                 find_text(folder, {"test", "test_idx"})};
+  files.role_lists = {find_text(folder, {"train", "train_idx"}),
+                      find_text(folder, {"val", "valid", "validation", "val_idx", "valid_idx"}),
+                      find_text(folder, {"test", "test_idx"})};
   return files;
 }
 
@@ -163,7 +163,7 @@ class TextImport {
     if (feature_array_) feature_array_->import_into(store_, n);
     const ClassTable::Result classes = settle_labels(n);
     store_.write_class_names(classes.names);
-    std::vector<uint8_t> split = read_parts(n);
+    std::vector<uint8_t> split = read_split_files(n);
     if (!options_.id_column.empty() && !edge_ids_.option_used)
       throw Error(fmt::format("no table has a column {}", show(options_.id_column)), "--id-column");
     if (label_table_ && label_table_->has_ids() && !no_edges) require_shared_ids(touched);
@@ -199,27 +199,44 @@ class TextImport {
     refuse(like && !features && !has_label_table(), "--like", "there is no text file of features or labels");
   }
 
-  // The columns of features and labels, told in the order of the files.
   void look_at_tables() {
+    look_at_label_file();
+    if (!files_.split.empty() && !holds_arrays(files_.split))
+      split_columns_ = choose_split_columns(files_.split, options_, edge_ids_);
     if (holds_arrays(files_.features)) {
       feature_array_.emplace(files_.features, store_.staging());
       tell_file(files_.features, options_.features, "an array, row i is node i");
     } else if (!files_.features.empty()) {
       const TableHead head = look_at_features(files_, options_);
-      features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_, encoding_like());
+      features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_,
+                        answers_among_features(), encoding_like());
       tell_file(files_.features, options_.features, features_->describe());
     }
+    if (label_array_)
+      tell_file(files_.labels, options_.labels, "an array, row i is node i");
+    else if (!files_.labels.empty())
+      tell_file(files_.labels, options_.labels, label_columns_.describe(label_head_));
+  }
+
+  void look_at_label_file() {
     if (holds_arrays(files_.labels)) {
       label_array_ = open_array(files_.labels, store_.staging());
-      tell_file(files_.labels, options_.labels, "an array, row i is node i");
     } else if (!files_.labels.empty()) {
       label_head_ = look_at_labels(files_, options_);
       if (!label_head_.header && options_.header == HeaderLine::kAuto && options_.labels_header == HeaderLine::kAuto &&
           edge_ids_.has_column(label_head_.rows[0][0]))  // texts under a column that the edge list has, too
         label_head_ = look_at_table(files_.labels, HeaderLine::kYes, TableKind::kClasses);
       label_columns_ = choose_label_columns(label_head_, options_.id_column, options_.label_column, edge_ids_);
-      tell_file(files_.labels, options_.labels, label_columns_.describe(label_head_));
     }
+  }
+
+  // One file may hold features, labels and split. What is to be predicted must not be a feature.
+  std::vector<size_t> answers_among_features() const {
+    std::vector<size_t> answers;
+    if (has_label_table() && fs::equivalent(files_.labels, files_.features)) answers = label_columns_.classes;
+    if (split_columns_ && fs::equivalent(files_.split, files_.features)) answers.push_back(split_columns_->role);
+    std::sort(answers.begin(), answers.end());
+    return answers;
   }
 
   // named: how the user named it; empty: it was found.
@@ -335,23 +352,21 @@ class TextImport {
     return index_->knows(line) || !is_table ? line : splitter.split(line, lines)[0];
   }
 
-  std::vector<uint8_t> read_parts(NodeId n) {
+  std::vector<uint8_t> read_split_files(NodeId n) {
     if (holds_arrays(files_.split)) {
       tell_file(files_.split, options_.split_file, "an array of roles, row i is node i");
       return read_split(open_array(files_.split, store_.staging()), n);
     }
-    if (!files_.split.empty()) {
-      std::string sentence;
-      std::vector<uint8_t> split = read_split_table(files_.split, options_, edge_ids_, *index_, sentence);
-      tell_file(files_.split, options_.split_file, sentence);
-      return split;
+    if (split_columns_) {
+      tell_file(files_.split, options_.split_file, split_columns_->describe());
+      return read_split_table(*split_columns_, *index_);
     }
-    if (files_.parts[0].empty()) return {};
+    if (files_.role_lists[0].empty()) return {};
     std::vector<uint8_t> split(n, static_cast<uint8_t>(Role::kNone));
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
-      const fs::path& part = files_.parts[static_cast<size_t>(role)];
-      if (part.empty()) continue;
-      LineReader lines(part);
+      const fs::path& list = files_.role_lists[static_cast<size_t>(role)];
+      if (list.empty()) continue;
+      LineReader lines(list);
       std::string_view line;
       while (lines.next_content(line)) {
         if (lines.line_number() == 1 && (is_node_name(line) || ends_in_id(line))) continue;
@@ -359,8 +374,8 @@ class TextImport {
         const NodeId node = index_->put(listed_id(line, splitter, lines), lines);
         if (node != kNoNode) assign_role(index_->final(node), role, lines.where(), split);
       }
-      index_->refuse_unknown(part);
-      tell_file(part, options_.split_file, "a list of node ids");
+      index_->refuse_unknown(list);
+      tell_file(list, options_.split_file, "a list of node ids");
     }
     return split;
   }
@@ -377,6 +392,7 @@ class TextImport {
   std::optional<Array> label_array_;
   TableHead label_head_;
   LabelColumns label_columns_;
+  std::optional<SplitColumns> split_columns_;
   std::optional<NodeIndex> index_;
   std::optional<LabelTable> label_table_;
   std::optional<EdgeList> edges_;

@@ -1,8 +1,9 @@
 // Formats that are one or two .npz files.
 //
 // “gnn-benchmark” (Shchur et al., 2018): one file with adj_data, adj_indices, adj_indptr, adj_shape, the same of attr_,
-// and labels (attr_matrix where the features are dense). It has no split of its own: split.npy in the same folder is
-// used. “dgl-reddit”: reddit_data.npz (feature, label, node_types: 1 train, 2 validation, 3 test) and reddit_graph.npz
+// and labels (attr_matrix where the features are dense). It has no split of its own: split.npy next to it is used.
+//
+// “dgl-reddit”: reddit_data.npz (feature, label, node_types: 1 train, 2 validation, 3 test) and reddit_graph.npz
 // (SciPy).
 #include <algorithm>
 
@@ -49,7 +50,7 @@ void import_class_names(const NpzFile& file, StoreWriter& store, ImportReport& r
     const std::string where = file.where() + ": class_names";
     const NpyHeader header = parse_npy_header(bytes.span, where);
     const size_t offset = header.data_offset;
-    store.write_class_names(header.kind == 'O' ? Pickle(bytes.part(offset, bytes.span.size() - offset), where).texts()
+    store.write_class_names(header.kind == 'O' ? Pickle(bytes.slice(offset, bytes.span.size() - offset), where).texts()
                                                : Array::parse_npy(bytes, where).read_texts());
   } catch (const Error& problem) {
     report.lines.push_back(fmt::format("class names not read: {}", problem.problem()));

@@ -57,11 +57,11 @@ std::vector<uint8_t> read_split_files(const fs::path& folder, NodeId n) {
   std::vector<uint8_t> split(n, static_cast<uint8_t>(Role::kNone));
   constexpr const char* kNames[] = {"train.csv", "valid.csv", "test.csv"};
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
-    const fs::path part = find_plain_or_gzip(folder / kNames[static_cast<size_t>(role)]);
-    if (part.empty())
+    const fs::path list = find_plain_or_gzip(folder / kNames[static_cast<size_t>(role)]);
+    if (list.empty())
       throw Error(fmt::format("{} is missing", kNames[static_cast<size_t>(role)]), folder.string(),
                   "download it again");
-    LineReader lines(part);
+    LineReader lines(list);
     std::string_view line;
     while (lines.next_content(line)) {
       const std::optional<int64_t> id = parse_integer(line);

@@ -14,7 +14,7 @@ namespace cgcn {
 namespace {
 
 struct PlainFiles {
-  fs::path edges, weights, features, labels, split, graph_ids, parts[3];
+  fs::path edges, weights, features, labels, split, graph_ids, role_lists[3];
 };
 
 PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options) {
@@ -38,9 +38,10 @@ PlainFiles find_plain_files(const fs::path& source, const ImportOptions& options
                   "give the edges as text too, one 'source,target' per line: its rows are then matched by id");
   files.graph_ids = find_array(folder, {"graph_id", "graph_ids"});
   if (!files.split.empty() || options.split_file == "none") return files;
-  files.parts[0] = find_array(folder, {"train", "train_idx", "train_mask"});
-  files.parts[1] = find_array(folder, {"valid", "validation", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"});
-  files.parts[2] = find_array(folder, {"test", "test_idx", "test_mask"});
+  files.role_lists[0] = find_array(folder, {"train", "train_idx", "train_mask"});
+  files.role_lists[1] =
+      find_array(folder, {"valid", "validation", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"});
+  files.role_lists[2] = find_array(folder, {"test", "test_idx", "test_mask"});
   return files;
 }
 
@@ -79,11 +80,11 @@ class PlainEdges {
 std::vector<uint8_t> read_plain_split(const PlainFiles& files, NodeId num_nodes, const ImportOptions& options,
                                       const fs::path& scratch, ImportReport& report) {
   if (!files.split.empty()) return read_split_file(files.split, options, num_nodes, files.edges, scratch, report);
-  if (files.parts[0].empty()) return {};
+  if (files.role_lists[0].empty()) return {};
   std::vector<uint8_t> split(num_nodes, static_cast<uint8_t>(Role::kNone));
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
-    if (const fs::path& part = files.parts[static_cast<size_t>(role)]; !part.empty())
-      assign_role(open_array(part, scratch), role, split);
+    if (const fs::path& list = files.role_lists[static_cast<size_t>(role)]; !list.empty())
+      assign_role(open_array(list, scratch), role, split);
   return split;
 }
 

@@ -39,7 +39,7 @@ fs::path find_stem(const fs::path& source) {
   return stems.empty() ? fs::path() : *stems.begin();
 }
 
-fs::path part(const fs::path& stem, const char* ending) { return fs::path(stem) += ending; }
+fs::path file_of(const fs::path& stem, const char* ending) { return fs::path(stem) += ending; }
 
 // The ids on the lines of test.index, as rows of tx: node → row, for the nodes from `first` on.
 class TestIndex {
@@ -168,16 +168,16 @@ class PlanetoidReader final : public Reader {
     if (stem.empty()) throw Error("has no ind.NAME.graph", source.string());
     report.name = stem.filename().string().substr(4);
 
-    const SparseMatrix allx = Pickle(part(stem, ".allx")).matrix(), tx = Pickle(part(stem, ".tx")).matrix();
-    const TestIndex test(part(stem, ".test.index"), allx.rows, tx.rows);
+    const SparseMatrix allx = Pickle(file_of(stem, ".allx")).matrix(), tx = Pickle(file_of(stem, ".tx")).matrix();
+    const TestIndex test(file_of(stem, ".test.index"), allx.rows, tx.rows);
     const NodeId n = check_node_count(test.num_nodes(), stem.string());
 
-    import_planetoid_graph(part(stem, ".graph"), n, options, store, report);
+    import_planetoid_graph(file_of(stem, ".graph"), n, options, store, report);
     import_planetoid_features(allx, tx, test, n, store);
-    const Array ally = open_one_hot(part(stem, ".ally"), allx.rows);
+    const Array ally = open_one_hot(file_of(stem, ".ally"), allx.rows);
     OneHotLabels labels(n, ally.columns(), ally.where());
     labels.add(ally, [](uint64_t row) { return static_cast<NodeId>(row); });
-    labels.add(open_one_hot(part(stem, ".ty"), tx.rows),
+    labels.add(open_one_hot(file_of(stem, ".ty"), tx.rows),
                [&](uint64_t row) { return static_cast<NodeId>(test.ids()[row]); });
     if (test.gaps() > 0)
       report.lines.push_back(fmt::format("{} ids missing from the test index: nodes without features, label and role",
@@ -198,10 +198,10 @@ class PlanetoidReader final : public Reader {
   }
 
   static std::vector<uint8_t> public_split(const fs::path& stem, uint64_t known, const TestIndex& test) {
-    const uint64_t train = Pickle(part(stem, ".y")).array().rows();
+    const uint64_t train = Pickle(file_of(stem, ".y")).array().rows();
     if (train > known)
       throw Error(fmt::format("holds labels of {} training nodes, but allx has {} rows", train, known),
-                  part(stem, ".y").string());
+                  file_of(stem, ".y").string());
     std::vector<uint8_t> split(test.num_nodes(), static_cast<uint8_t>(Role::kNone));
     for (uint64_t v = 0; v < std::min(known, train + kValidationNodes); ++v)
       split[v] = static_cast<uint8_t>(v < train ? Role::kTrain : Role::kValidation);

@@ -111,7 +111,7 @@ Array Array::parse_npy(SharedBytes bytes, std::string where) {
   kind_of_bytes(bytes.span, where);  // refuses other programs' formats by their names
   NpyHeader header = parse_npy_header(bytes.span, where);
   const size_t offset = header.data_offset;
-  return {std::move(header), bytes.part(offset, bytes.span.size() - offset), std::move(where)};
+  return {std::move(header), bytes.slice(offset, bytes.span.size() - offset), std::move(where)};
 }
 
 Array Array::open_npy(const fs::path& path) { return parse_npy(SharedBytes::map(path), path.string()); }

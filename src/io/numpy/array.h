@@ -28,7 +28,7 @@ struct SharedBytes {
   static SharedBytes map(const fs::path& path);
   static SharedBytes own(std::string bytes);
   std::string_view text() const { return {reinterpret_cast<const char*>(span.data()), span.size()}; }
-  SharedBytes part(size_t offset, size_t size) const { return {span.subspan(offset, size), owner, mapped}; }
+  SharedBytes slice(size_t offset, size_t size) const { return {span.subspan(offset, size), owner, mapped}; }
   void release() const;  // drops the pages from this process's memory; they come back when read again
 };
 

@@ -31,8 +31,8 @@ class ZipFields {
   template <class T>
   T at(uint64_t offset) const {
     T value = 0;
-    const auto part = slice(offset, sizeof value);
-    for (size_t i = 0; i < sizeof value; ++i) value = static_cast<T>(value | static_cast<T>(part[i]) << (8 * i));
+    const auto bytes = slice(offset, sizeof value);
+    for (size_t i = 0; i < sizeof value; ++i) value = static_cast<T>(value | static_cast<T>(bytes[i]) << (8 * i));
     return value;
   }
   std::span<const std::byte> slice(uint64_t offset, uint64_t size) const {
@@ -63,7 +63,7 @@ void check_crc(const SharedBytes& bytes, uint32_t expected, const std::string& w
   uLong crc = ::crc32(0, nullptr, 0);
   for (size_t at = 0; at < bytes.span.size(); at += kUnpackedChunk) {
     throw_if_interrupted();
-    const SharedBytes chunk = bytes.part(at, std::min(kUnpackedChunk, bytes.span.size() - at));
+    const SharedBytes chunk = bytes.slice(at, std::min(kUnpackedChunk, bytes.span.size() - at));
     crc = ::crc32(crc, reinterpret_cast<const Bytef*>(chunk.span.data()), static_cast<uInt>(chunk.span.size()));
     chunk.release();
   }
@@ -154,7 +154,7 @@ SharedBytes NpzFile::member(const std::string& name) const {
   const Member& member = found->second;
   const std::string where = fmt::format("{}: {}", where_, name);
   if (member.deflated) return inflate_member(member, where);
-  SharedBytes stored = bytes_.part(member.offset, member.size);
+  SharedBytes stored = bytes_.slice(member.offset, member.size);
   check_crc(stored, member.crc, where);
   return stored;
 }
@@ -166,7 +166,7 @@ Array NpzFile::array(const std::string& name) const {
 SharedBytes NpzFile::inflate_member(const Member& member, const std::string& where) const {
   if (member.size == 0) return SharedBytes::own("");
   const auto scratch = make_scratch(scratch_, member.size);
-  const SharedBytes packed = bytes_.part(member.offset, member.compressed);
+  const SharedBytes packed = bytes_.slice(member.offset, member.compressed);
   const SharedBytes whole{{scratch.get(), member.size}, scratch, true};
   z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
@@ -187,8 +187,8 @@ SharedBytes NpzFile::inflate_member(const Member& member, const std::string& whe
     if ((status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) ||
         (status != Z_STREAM_END && consumed + produced == 0))
       fail_broken("its packed bytes are damaged or cut off", where);
-    packed.part(read, consumed).release();
-    whole.part(written, produced).release();
+    packed.slice(read, consumed).release();
+    whole.slice(written, produced).release();
     read += consumed;
     written += produced;
     progress.advance(produced);

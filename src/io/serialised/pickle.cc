@@ -73,16 +73,16 @@ Array Pickle::array() const { return make_array(root_); }
 SparseMatrix Pickle::matrix() const {
   const Object* csr = object(root_, "csr_matrix");
   if (csr == nullptr || csr->state.kind != Kind::kDict) fail("does not hold a SciPy CSR matrix");
-  const auto part = [&](const char* name) -> const Value& {
+  const auto field = [&](const char* name) -> const Value& {
     const Value* found = find(csr->state, name);
     if (found == nullptr) fail(fmt::format("has a matrix without '{}'", name));
     return *found;
   };
   SparseMatrix matrix;
-  matrix.values = make_array(part("data"));
-  matrix.indices = make_array(part("indices"));
-  matrix.starts = make_array(part("indptr"));
-  const Value& shape = part("_shape");
+  matrix.values = make_array(field("data"));
+  matrix.indices = make_array(field("indices"));
+  matrix.starts = make_array(field("indptr"));
+  const Value& shape = field("_shape");
   if (shape.kind != Kind::kTuple || items(shape).size() != 2) fail("has a matrix without a shape");
   for (const Value& extent : items(shape))
     if (extent.kind != Kind::kInteger || extent.integer < 0) fail("has a matrix with a wrong shape");

@@ -53,9 +53,9 @@ class PickleMachine {
   // Bytes of the file.
   std::string_view take(uint64_t count) {
     if (count > text_.size() - at_) fail("it is cut off");
-    const std::string_view part = text_.substr(at_, count);
+    const std::string_view piece = text_.substr(at_, count);
     at_ += count;
-    return part;
+    return piece;
   }
   std::string_view take_line() {
     const size_t end = text_.find('\n', at_);
@@ -97,8 +97,8 @@ class PickleMachine {
     pickle_.texts_.push_back(std::move(text));
     push({.kind = kind, .index = pickle_.texts_.size() - 1});
   }
-  void push_part(std::string_view part) {  // text that lies in the file as it is
-    push_text(bytes_.part(static_cast<size_t>(part.data() - text_.data()), part.size()));
+  void push_text_in_place(std::string_view piece) {  // text that lies in the file as it is
+    push_text(bytes_.slice(static_cast<size_t>(piece.data() - text_.data()), piece.size()));
   }
   void push_sequence(Kind kind, std::vector<Value> values = {}) {
     pickle_.sequences_.push_back(std::move(values));
@@ -183,17 +183,17 @@ class PickleMachine {
       case 'U':
       case 'C':
       case '\x8c':
-        push_part(take(take_number<uint8_t>()));
+        push_text_in_place(take(take_number<uint8_t>()));
         return true;
       case 'T':
       case 'B':
       case 'X':
-        push_part(take(take_number<uint32_t>()));
+        push_text_in_place(take(take_number<uint32_t>()));
         return true;
       case '\x8d':
       case '\x8e':
       case '\x96':  // text, bytes and bytearray with a length of 8 bytes
-        push_part(take(take_number<uint64_t>()));
+        push_text_in_place(take(take_number<uint64_t>()));
         return true;
       case 'S':
         push_text(own(decode_python_string(take_line()), "a string is malformed"));

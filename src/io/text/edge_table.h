@@ -1,4 +1,5 @@
-// An edge list as text: one edge per line, two columns of node ids and perhaps one of weights, in CSV, TSV or with blanks.
+// An edge list as text: one edge per line, two columns of node ids and perhaps one of weights, in CSV, TSV or with
+// blanks.
 #pragma once
 
 #include "graph/graph_builder.h"

@@ -36,6 +36,10 @@ NodeId check_row(const LineReader& lines, const NodeColumn& ids, const std::vect
   return node;
 }
 
+bool is_in(size_t column, const std::vector<size_t>& columns) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
 // Once, however many columns it is about.
 void add_sentence(std::string& text, const std::string& sentence) {
   if (text.find(sentence) == std::string::npos) text += (text.empty() ? "" : "; ") + sentence;
@@ -55,21 +59,27 @@ std::vector<size_t> dropped_columns(const TableHead& head, const std::string& na
 
 }  // namespace
 
-FeatureTable::FeatureTable(TableHead head, NodeColumn ids, const ImportOptions& options,
+FeatureTable::FeatureTable(TableHead head, NodeColumn ids, const ImportOptions& options, std::vector<size_t> answers,
                            std::vector<ColumnEncoding> like)
-    : head_(std::move(head)), ids_(std::move(ids)), options_(options), fitted_(!like.empty()) {
+    : head_(std::move(head)),
+      ids_(std::move(ids)),
+      options_(options),
+      answers_(std::move(answers)),
+      fitted_(!like.empty()) {
   if (fitted_)
     choose_columns_like(like);
   else
     choose_columns();
-  if (columns_.empty()) throw Error("has no column of features", path().string());
+  if (columns_.empty())
+    throw Error("has no column of features", path().string(),
+                answers_.empty() ? "" : "its columns are read as labels or split; --label-column NAME chooses one");
 }
 
 void FeatureTable::choose_columns() {
   const std::vector<size_t> dropped = dropped_columns(head_, options_.drop_columns);
   for (size_t c = 0; c < head_.width; ++c) {
-    if (c == ids_.column) continue;
-    if (head_.is_unnamed_index(c) || std::find(dropped.begin(), dropped.end(), c) != dropped.end()) {
+    if (c == ids_.column || is_in(c, answers_)) continue;
+    if (head_.is_unnamed_index(c) || is_in(c, dropped)) {
       left_out_.push_back(c);
       continue;
     }
@@ -101,7 +111,7 @@ void FeatureTable::choose_columns_like(const std::vector<ColumnEncoding>& like) 
     throw Error(fmt::format("has no column {}, which {} has", list_some(absent), options_.like), path().string(),
                 "add it, or import both without it: --drop-columns");
   for (size_t c = 0; c < head_.width; ++c)
-    if (!used[c] && c != ids_.column) left_out_.push_back(c);
+    if (!used[c] && c != ids_.column && !is_in(c, answers_)) left_out_.push_back(c);
 }
 
 std::string FeatureTable::describe() const {
@@ -111,6 +121,7 @@ std::string FeatureTable::describe() const {
       fmt::format("{}; {} {}", ids_.sentence, format_count(used.size()), used.size() == 1 ? "column" : "columns");
   text += head_.header ? ": " + head_.show_columns(used) : " of features";
   if (!left_out_.empty()) text += "; left out: " + head_.show_columns(left_out_);
+  if (!answers_.empty()) text += "; left out as label or split: " + head_.show_columns(answers_);
   if (fitted_) text += fmt::format("; encoded as in {}", options_.like);
   return text;
 }

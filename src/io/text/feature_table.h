@@ -16,8 +16,10 @@ namespace cgcn {
 
 class FeatureTable {
  public:
-  // like: how an earlier store encoded its table, with the store's name for messages; empty: as the options say.
-  FeatureTable(TableHead head, NodeColumn ids, const ImportOptions& options, std::vector<ColumnEncoding> like = {});
+  // answers: columns that are read as labels or as the split, which are no features. like: how an earlier store encoded
+  // its table, with the store's name for messages; empty: as the options say.
+  FeatureTable(TableHead head, NodeColumn ids, const ImportOptions& options, std::vector<size_t> answers = {},
+               std::vector<ColumnEncoding> like = {});
 
   const fs::path& path() const { return head_.path; }
   bool has_ids() const { return ids_.exists(); }
@@ -25,7 +27,8 @@ class FeatureTable {
   NodeId read(NodeIndex* index, StoreWriter& store);
   // Fits and writes what read() left, and tells it. roles: of all nodes, row after row; empty if there is no split.
   void finish(std::span<const uint8_t> roles, StoreWriter& store, ImportReport& report);
-  // Which column is what: "column 'id' names the nodes; 3 features: 'a', 'b', 'c'; left out: 'time'".
+  // Which column is what: "column 'id' names the nodes; 3 features: 'a', 'b', 'c'; left out: 'time'; left out as label
+  // or split: 'kind'".
   std::string describe() const;
 
  private:
@@ -54,7 +57,7 @@ class FeatureTable {
   NodeColumn ids_;
   const ImportOptions& options_;
   std::vector<Column> columns_;
-  std::vector<size_t> left_out_;
+  std::vector<size_t> left_out_, answers_;
   bool fitted_ = false;   // by an earlier store
   bool written_ = false;  // by read()
 };

@@ -41,17 +41,24 @@ std::optional<Role> parse_role(std::string_view text) {
 
 bool is_role_name(std::string_view text) { return !text.empty() && parse_role(text) && !parse_number(text); }
 
-std::vector<uint8_t> read_split_table(const fs::path& path, const ImportOptions& options, EdgeIds& edges,
-                                      NodeIndex& index, std::string& sentence) {
-  const TableHead head = look_at_table(path, options.header, TableKind::kRoles);
-  const NodeColumn ids =
+SplitColumns choose_split_columns(const fs::path& path, const ImportOptions& options, EdgeIds& edges) {
+  SplitColumns columns;
+  const TableHead& head = columns.head = look_at_table(path, options.header, TableKind::kRoles);
+  columns.ids =
       choose_node_column(head, options.id_column, edges, !head.header && head.width == 2 ? 0 : NodeColumn::kNone);
-  const size_t column = find_role_column(head, ids);
-  sentence = ids.sentence;
-  if (head.width > 1) sentence += fmt::format("; column {} is the split", head.show_column(column));
+  columns.role = find_role_column(head, columns.ids);
+  return columns;
+}
+
+std::string SplitColumns::describe() const {
+  return ids.sentence + (head.width > 1 ? fmt::format("; column {} is the split", head.show_column(role)) : "");
+}
+
+std::vector<uint8_t> read_split_table(const SplitColumns& columns, NodeIndex& index) {
+  const auto& [head, ids, column] = columns;
   std::vector<uint8_t> split(index.size(), static_cast<uint8_t>(Role::kNone));
   std::vector<bool> seen(index.size(), false);
-  LineReader lines(path);
+  LineReader lines(head.path);
   uint64_t rows = 0;
   for_each_row(lines, head, [&](const std::vector<std::string_view>& fields) {
     const std::optional<Role> role = parse_role(fields[column]);
@@ -65,9 +72,9 @@ std::vector<uint8_t> read_split_table(const fs::path& path, const ImportOptions&
     seen[v] = true;
     split[v] = static_cast<uint8_t>(*role);
   });
-  if (ids.exists()) index.refuse_unknown(path);
+  if (ids.exists()) index.refuse_unknown(head.path);
   if (!ids.exists() && rows != index.size())
-    throw Error(fmt::format("holds roles of {} nodes, but the graph has {}", rows, index.size()), path.string(),
+    throw Error(fmt::format("holds roles of {} nodes, but the graph has {}", rows, index.size()), head.path.string(),
                 "if it lists only some nodes: a column of ids, with the header 'id'");
   return split;
 }
@@ -81,10 +88,9 @@ std::vector<uint8_t> read_split_file(const fs::path& path, const ImportOptions& 
   const auto rows = [&] { return NodeIndex::rows(num_nodes, counted_in); };
   EdgeIds edges(counted_in.filename().string(), {}, rows);
   NodeIndex index = rows();
-  std::string sentence;
-  std::vector<uint8_t> split = read_split_table(path, options, edges, index, sentence);
-  report.lines.push_back(fmt::format("{}: {}", path.filename().string(), sentence));
-  return split;
+  const SplitColumns columns = choose_split_columns(path, options, edges);
+  report.lines.push_back(fmt::format("{}: {}", path.filename().string(), columns.describe()));
+  return read_split_table(columns, index);
 }
 
 }  // namespace cgcn

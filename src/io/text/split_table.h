@@ -13,9 +13,17 @@ namespace cgcn {
 std::optional<Role> parse_role(std::string_view text);
 bool is_role_name(std::string_view text);  // such a word, no number
 
-// Which columns hold what, and the roles of all nodes. sentence receives what the columns were taken for.
-std::vector<uint8_t> read_split_table(const fs::path& path, const ImportOptions& options, EdgeIds& edges,
-                                      NodeIndex& index, std::string& sentence);
+// Which columns hold what.
+struct SplitColumns {
+  TableHead head;
+  NodeColumn ids;
+  size_t role = 0;
+
+  std::string describe() const;
+};
+SplitColumns choose_split_columns(const fs::path& path, const ImportOptions& options, EdgeIds& edges);
+// The roles of all nodes.
+std::vector<uint8_t> read_split_table(const SplitColumns& columns, NodeIndex& index);
 // The same of a graph whose nodes are numbered 0 … n-1, from text or an array. counted_in: what gave n.
 std::vector<uint8_t> read_split_file(const fs::path& path, const ImportOptions& options, NodeId num_nodes,
                                      const fs::path& counted_in, const fs::path& scratch, ImportReport& report);

@@ -159,7 +159,7 @@ bool is_date(std::string_view text) {
   if (digits(0, 4) && separator(4) && digits(5, 2))
     return text.size() == 7 || (separator(7) && digits(8, 2) && text[7] == text[4]);
   size_t at = 0;
-  for (int part = 0; part < 2; ++part) {
+  for (int field = 0; field < 2; ++field) {
     const size_t begin = at;
     while (digits(at, 1)) ++at;
     if (at == begin || at - begin > 2 || !separator(at)) return false;
