@@ -114,7 +114,8 @@ PartitionReport partition_store(const Store& opened, PartitionRequest request) {
   stages.end();
   report.preprocessing_seconds = timer.seconds();
   for (const auto& stage : stages.list())
-    if (stage.stage == PartitionStage::kMetis) report.preprocessing_seconds -= stage.seconds;
+    if (stage.stage == PartitionStage::kMetis || stage.stage == PartitionStage::kMultilevel)
+      report.preprocessing_seconds -= stage.seconds;
   stages.begin(PartitionStage::kFigures);
   report.quality = measure_quality(report.result.layout, request.clusters_per_batch, request.partition.seed);
   stages.end();

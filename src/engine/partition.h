@@ -21,7 +21,7 @@ struct PartitionReport {
   PartitionResult result;
   PartitionQuality quality;
   std::vector<PartitionStages::Figures> stages;
-  double preprocessing_seconds = 0;  // of all stages but METIS's and the figures
+  double preprocessing_seconds = 0;  // of all stages but METIS's or multilevel's, and the figures
   uint64_t store_bytes = 0;          // on disk
 
   std::string name() const { return result.layout.path.filename().string(); }
