@@ -11,8 +11,8 @@
 namespace cgcn {
 namespace {
 
-constexpr size_t kLaidOutRows = 512;             // rows a thread takes at a time
-constexpr size_t kReadNodes = size_t{1} << 16;   // of the store, between two looks at what is mapped
+constexpr size_t kLaidOutRows = 512;  // rows a thread takes at a time
+constexpr size_t kMostReadNodes = size_t{1} << 16;
 constexpr size_t kMostChunk = size_t{32} << 20;  // bytes; one is written while the next is gathered
 constexpr uint64_t kRowTables = 16;              // bytes per row of a run, for where it begins and its length
 
@@ -57,21 +57,21 @@ class LayoutWriter {
   struct Run {
     const LayoutWriter& writer;
     size_t begin, end;
-    bool in_store_order;
+    size_t read_nodes;  // of the store in its order, between two looks at what is mapped; 0: in the layout's order
 
     size_t size() const { return end - begin; }
     // Calls use(row of the run, node).
     template <class Use>
     void for_each(Use&& use) const {
-      if (!in_store_order) {
+      if (read_nodes == 0) {
         parallel_blocks(size(), kLaidOutRows, [&](size_t first, size_t last) {
           for (size_t r = first; r < last; ++r) use(r, writer.order_[begin + r]);
         });
         return;
       }
-      for (size_t node = 0; node < writer.position_.size(); node += kReadNodes) {
+      for (size_t node = 0; node < writer.position_.size(); node += read_nodes) {
         throw_if_interrupted();
-        parallel_blocks(std::min(kReadNodes, writer.position_.size() - node), kLaidOutRows,
+        parallel_blocks(std::min(read_nodes, writer.position_.size() - node), kLaidOutRows,
                         [&](size_t first, size_t last) {
                           for (size_t v = node + first; v < node + last; ++v)
                             if (const size_t r = size_t{writer.position_[v]} - begin; r < size())
@@ -90,13 +90,16 @@ class LayoutWriter {
   template <class SizeOf, class Use>
   void for_each_run(uint64_t array_bytes, SizeOf&& size_of, Use&& use) {
     const bool in_store_order = array_bytes > memory_ / 4;
-    const uint64_t most = in_store_order ? memory_ / 4 : std::min<uint64_t>(memory_ / 16, kMostChunk);
+    const uint64_t most = in_store_order ? memory_ / 6 : std::min<uint64_t>(memory_ / 16, kMostChunk);
+    const uint64_t bytes_per_node = std::max<uint64_t>(array_bytes / std::max<size_t>(position_.size(), 1), 1);
+    const size_t read_nodes =
+        in_store_order ? std::clamp<size_t>(memory_ / 16 / bytes_per_node, kLaidOutRows, kMostReadNodes) : 0;
     for (size_t begin = 0; begin < order_.size();) {
       throw_if_interrupted();
       size_t end = begin;
       for (uint64_t bytes = 0; end < order_.size() && (end == begin || bytes < most);)
         bytes += size_of(order_[end++]) + kRowTables;
-      use(Run{*this, begin, end, in_store_order});
+      use(Run{*this, begin, end, read_nodes});
       begin = end;
     }
     release_pages();

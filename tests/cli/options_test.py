@@ -146,7 +146,8 @@ class Trial:
 
     def values(self, command, option, value, on_by_default, base):
         if not value:
-            return [[f'--no-{option}' if on_by_default else f'--{option}']]
+            flag = f'--no-{option}' if on_by_default else f'--{option}'
+            return [] if flag in base else [[flag]]
         if '|' in value:
             given = base[base.index(f'--{option}') + 1] if f'--{option}' in base else None
             # The largest shape takes minutes at the scale of the others; --nodes tries it too.

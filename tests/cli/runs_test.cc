@@ -136,7 +136,8 @@ TEST_F(Runs, NotesAreThereForQuietAndJson) {
   const auto arguments = [&](const char* run, const char* form) {
     return train("g", run, {"--layers", "2", "--residual", "--dense-adam", form}, 1);
   };
-  const std::string expected = "--residual (it joins layers 2 … L-1, and there are none)";
+  const std::string expected =
+      "--residual (only hidden layers whose input is as wide as their output have it, and there are none)";
   const Outcome quiet = run(arguments("q", "--quiet"));
   EXPECT_THAT(quiet.errors, AllOf(HasSubstr(expected), HasSubstr("--dense-adam (the features are dense)")));
   const Outcome json = run(arguments("j", "--json"));
