@@ -344,8 +344,17 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_norm
     if (unwritable == Unwritable::kRefuse) throw;
     writer = write_elsewhere(path, problem);
   }
-  FeatureMatrix product = write_product(source, key, *writer);
-  std::error_code ignored;  // what lies outside its store is only there as long as it is mapped
+  FeatureMatrix product;
+  std::error_code ignored;
+  try {
+    product = write_product(source, key, *writer);
+  } catch (const Error& problem) {
+    // Another store may have been put in the place of this one, which is still mapped.
+    if (unwritable == Unwritable::kRefuse || writer->target() != path || fs::exists(path.parent_path(), ignored)) throw;
+    writer = write_elsewhere(path, problem);
+    product = write_product(source, key, *writer);
+  }
+  // What lies outside its store is only there as long as it is mapped.
   if (writer->target() != path) fs::remove_all(writer->target(), ignored);
   return product;
 }
