@@ -118,8 +118,8 @@ void reserve_buffers(size_t count) {
   for (void* buffer : buffers) blas.give_buffer(buffer);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;  // AddressSanitizer refuses the other
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;  // sanitizers refuse the other
 #else
 constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;  // a program's own OpenBLAS does not get into ours
 #endif

@@ -204,7 +204,7 @@ def train_digest(out, done):
 
 
 def plain_digest(out, done):
-    output = TIMES.sub('', done.stdout).replace(out, '')
+    output = re.sub(' +', ' ', TIMES.sub('', done.stdout)).replace(out, '')  # figures stand in columns
     return hashlib.sha256(output.encode()).hexdigest() + digest_tree(out)
 
 

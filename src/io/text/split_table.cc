@@ -55,7 +55,9 @@ std::string SplitColumns::describe() const {
 }
 
 std::vector<uint8_t> read_split_table(const SplitColumns& columns, NodeIndex& index) {
-  const auto& [head, ids, column] = columns;
+  const TableHead& head = columns.head;
+  const NodeColumn& ids = columns.ids;
+  const size_t column = columns.role;
   std::vector<uint8_t> split(index.size(), static_cast<uint8_t>(Role::kNone));
   std::vector<bool> seen(index.size(), false);
   LineReader lines(head.path);
