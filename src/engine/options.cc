@@ -37,8 +37,8 @@ Options& Options::recipe(const std::string& name) {
   call({}, [&] {
     const cgcn::Recipe& recipe = cgcn::find_recipe(name);
     cgcn::apply_recipe(recipe, parts_->list);
-    for (const auto& [option, value] : recipe.values)
-      std::erase_if(parts_->given, [&](const auto& set) { return set.first == option; });
+    for (const auto& value : recipe.values)
+      std::erase_if(parts_->given, [&](const auto& set) { return set.first == value.first; });
     parts_->recipe = name;
   });
   return *this;
