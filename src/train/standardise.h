@@ -8,6 +8,7 @@
 
 #include "graph/dataset.h"
 #include "graph/normalisation.h"
+#include "nn/loss.h"
 #include "partition/partition.h"
 
 namespace cgcn {
