@@ -1,6 +1,8 @@
 #include "nn/sparse_input.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "common/threads.h"
@@ -9,7 +11,6 @@
 namespace cgcn {
 
 using kernels::ConstMatrix;
-using kernels::DropoutMask;
 using kernels::Matrix;
 
 namespace {
@@ -18,24 +19,37 @@ size_t row_entries(const FeatureMatrix& features, NodeId v) {
   return features.kind() == FeatureMatrix::Kind::kIdentity ? 1 : features.row_columns(v).size();
 }
 
-// The row's entries that `keeps` keeps, scaled; keeps(i) is asked for i from 0 on. How many were written.
-template <class Keeps>
-size_t write_row(const FeatureMatrix& features, NodeId v, uint32_t first_column, float scale, const Keeps& keeps,
-                 uint32_t* columns, float* values) {
-  if (features.kind() == FeatureMatrix::Kind::kIdentity) {
-    columns[0] = first_column + v;
-    values[0] = scale;
-    return keeps(0);
+uint64_t load_word(const uint8_t* bits, size_t word) {
+  uint64_t value = 0;
+  std::memcpy(&value, bits + 8 * word, sizeof value);
+  return value;
+}
+
+// Of the first `size` bits.
+uint32_t count_bits(const uint8_t* bits, size_t size) {
+  uint32_t count = 0;
+  for (size_t word = 0; word < size / 64; ++word) count += static_cast<uint32_t>(std::popcount(load_word(bits, word)));
+  if (size % 64 > 0)
+    count += static_cast<uint32_t>(std::popcount(load_word(bits, size / 64) & ((uint64_t{1} << size % 64) - 1)));
+  return count;
+}
+
+// visit(i) for the bits begin + i that are set below `end`, in order; all of them if there are no bits.
+template <class Visit>
+void for_each_kept(const uint8_t* bits, size_t begin, size_t end, const Visit& visit) {
+  if (bits == nullptr) {
+    for (size_t i = 0; i < end - begin; ++i) visit(i);
+    return;
   }
-  const auto row_columns = features.row_columns(v);
-  const auto row_values = features.row_values(v);
-  size_t kept = 0;
-  for (size_t i = 0; i < row_columns.size(); ++i) {
-    columns[kept] = first_column + row_columns[i];
-    values[kept] = row_values[i] * scale;
-    kept += keeps(i);
+  for (size_t word = begin / 64; word * 64 < end; ++word) {
+    uint64_t left = load_word(bits, word);
+    if (word == begin / 64) left &= ~uint64_t{0} << begin % 64;
+    for (; left != 0; left &= left - 1) {
+      const size_t at = word * 64 + static_cast<size_t>(std::countr_zero(left));
+      if (at >= end) return;
+      visit(at - begin);
+    }
   }
-  return kept;
 }
 
 }  // namespace
@@ -48,6 +62,7 @@ void SparseInput::for_each_buffer(Self& self, uint64_t rows, uint64_t entries, u
   visit(self.values_, entries);
   visit(self.bits_, entries / 8 + 8 * (rows + 2));
   visit(self.kept_, rows);
+  visit(self.mask_places_, rows);
   visit(self.slots_, columns);
   visit(self.named_, named);
   visit(self.touched_, named);
@@ -85,46 +100,64 @@ uint64_t SparseInput::bytes() const {
   return total;
 }
 
+// Rows are written where those before them end without what was dropped, which adds nothing to a product: at a dropout
+// of 0.8 a fifth is left to multiply. So masks are drawn and counted first.
 void SparseInput::gather(const Step& step, uint32_t stream, const Rows& rows) {
   const auto inputs = step.batch.inputs;
   const size_t sources = inputs.size(), n = sources + (rows.stacked && rows.right != nullptr ? rows.targets : 0);
   const uint32_t in = rows.left.columns();
-  const auto node = [&](size_t r) { return inputs[r < sources ? r : r - sources]; };
-  const auto left = [&](size_t r) { return r < sources ? row_entries(rows.left, node(r)) : 0; };
+  const auto place = [&](size_t r) { return r < sources ? r : r - sources; };
+  const auto left = [&](size_t r) { return r < sources ? row_entries(rows.left, inputs[r]) : 0; };
   const auto right = [&](size_t r) {
     const bool has_right = rows.right != nullptr && (!rows.stacked || r >= sources);
-    return has_right ? row_entries(*rows.right, node(r)) : 0;
+    return has_right ? row_entries(*rows.right, inputs[place(r)]) : 0;
   };
   offsets_.reserve_discarding(n + 1);
   offsets_[0] = 0;
   for (size_t r = 0; r < n; ++r) offsets_[r + 1] = offsets_[r] + left(r) + right(r);
   const uint32_t columns = in + (rows.right != nullptr ? rows.right->columns() : 0);
   reserve(n, offsets_[n], columns);
-  parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
-    for (size_t r = begin; r < end; ++r) {
-      const size_t first = offsets_[r], lefts = left(r), entries = offsets_[r + 1] - first;
-      DropoutMask mask;
-      if (step.dropout > 0) {
-        mask = {&bits_[first / 8 + 8 * r], 0, kernels::dropout_scale(step.dropout)};
-        const size_t row = r < sources ? r : r - sources;  // a node that comes twice is dropped alike
-        draw_dropout(step.dropout_key(stream), step.dropout, {row, row + 1}, {0, entries}, mask);
-      }
-      size_t place = first;
-      const auto write = [&](const FeatureMatrix& features, uint32_t first_column, size_t before) {
-        const auto keeps = [&](size_t i) { return mask.keeps(r, before + i); };
-        place += write_row(features, node(r), first_column, mask.scale, keeps, &columns_[place], &values_[place]);
-      };
-      if (lefts > 0) write(rows.left, 0, 0);
-      if (entries > lefts) write(*rows.right, in, lefts);
-      kept_[r] = static_cast<uint32_t>(place - first);
+  for (size_t r = 0; r < n; ++r) mask_places_[r] = offsets_[r] / 8 + 8 * r;
+  if (slots_.size() != columns) slots_.assign(columns, kNone);
+
+  // One task names the rows of W, the others draw.
+  parallel_for_each_block(1 + (n + kPassRows - 1) / kPassRows, BlockOrder::kAscending, [&](size_t task) {
+    if (task == 0) return name_all_rows(rows, inputs);
+    for (size_t r = (task - 1) * kPassRows; r < std::min(n, task * kPassRows); ++r) {
+      const size_t entries = offsets_[r + 1] - offsets_[r], row = place(r);  // a node that comes twice is dropped alike
+      kept_[r] = static_cast<uint32_t>(entries);
+      if (step.dropout == 0) continue;
+      uint8_t* const bits = &bits_[mask_places_[r]];
+      draw_dropout(step.dropout_key(stream), step.dropout, {row, row + 1}, {0, entries}, {bits, 0});
+      kept_[r] = count_bits(bits, entries);
     }
   });
-  if (slots_.size() != columns) slots_.assign(columns, kNone);
-  named_.clear();
-  name_rows(rows.left, inputs, 0);
-  if (rows.right != nullptr) name_rows(*rows.right, rows.stacked ? inputs.first(rows.targets) : inputs, in);
-  for (const uint32_t row : named_) slots_[row] = kNone;
-  if (step.dropout > 0) leave_out_dropped(n);
+  for (size_t r = 0; r < n; ++r) offsets_[r + 1] = offsets_[r] + kept_[r];
+
+  const float scale = step.dropout > 0 ? kernels::dropout_scale(step.dropout) : 1;
+  parallel_blocks(n, kPassRows, [&](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) {
+      const uint8_t* const bits = step.dropout > 0 ? &bits_[mask_places_[r]] : nullptr;
+      size_t at = offsets_[r];
+      const auto write = [&](const FeatureMatrix& features, uint32_t first_column, size_t before) {
+        const NodeId v = inputs[place(r)];
+        if (features.kind() == FeatureMatrix::Kind::kIdentity)
+          return for_each_kept(bits, before, before + 1, [&](size_t) {
+            columns_[at] = first_column + v;
+            values_[at++] = scale;
+          });
+        const auto row_columns = features.row_columns(v);
+        const auto row_values = features.row_values(v);
+        for_each_kept(bits, before, before + row_columns.size(), [&](size_t i) {
+          columns_[at] = first_column + row_columns[i];
+          values_[at++] = row_values[i] * scale;
+        });
+      };
+      const size_t lefts = left(r);
+      if (lefts > 0) write(rows.left, 0, 0);
+      if (right(r) > 0) write(*rows.right, in, lefts);
+    }
+  });
   view_ = {static_cast<uint32_t>(n), columns, offsets_.data(), columns_.data(), values_.data()};
 }
 
@@ -136,6 +169,14 @@ void SparseInput::multiply(const Linear& linear, bool with_bias, Matrix out) con
 }
 
 // Dropped entries name their row of W too: an optimiser that steps named rows alone steps these.
+void SparseInput::name_all_rows(const Rows& rows, std::span<const NodeId> inputs) {
+  named_.clear();
+  name_rows(rows.left, inputs, 0);
+  if (rows.right != nullptr)
+    name_rows(*rows.right, rows.stacked ? inputs.first(rows.targets) : inputs, rows.left.columns());
+  for (const uint32_t row : named_) slots_[row] = kNone;
+}
+
 void SparseInput::name_rows(const FeatureMatrix& features, std::span<const NodeId> nodes, uint32_t first_column) {
   const auto name = [&](uint32_t row) {
     if (slots_[row] != kNone) return;
@@ -147,17 +188,6 @@ void SparseInput::name_rows(const FeatureMatrix& features, std::span<const NodeI
       name(first_column + v);
     else
       for (const uint32_t column : features.row_columns(v)) name(first_column + column);
-}
-
-// What was dropped adds nothing to a product: at a dropout of 0.8 a fifth is left to multiply.
-void SparseInput::leave_out_dropped(size_t rows) {
-  uint64_t kept = 0, begin = 0;
-  for (size_t r = 0; r < rows; ++r) {
-    std::copy_n(&columns_[begin], kept_[r], &columns_[kept]);
-    std::copy_n(&values_[begin], kept_[r], &values_[kept]);
-    kept += kept_[r];
-    begin = std::exchange(offsets_[r + 1], kept);
-  }
 }
 
 // They are marked in slots_: where the batch names many, a look at all rows of W finds them in order.

@@ -41,12 +41,13 @@ class SparseInput {
   template <class Self, class Visit>
   static void for_each_buffer(Self& self, uint64_t rows, uint64_t entries, uint64_t columns, Visit&& visit);
   void reserve(uint64_t rows, uint64_t entries, uint64_t columns);
+  void name_all_rows(const Rows& rows, std::span<const NodeId> inputs);
   void name_rows(const FeatureMatrix& features, std::span<const NodeId> nodes, uint32_t first_column);
-  void leave_out_dropped(size_t rows);
   void sort_touched();
   void transpose();
 
   Buffer<uint64_t> offsets_, transposed_offsets_;
+  Buffer<uint64_t> mask_places_;  // in bits_, of each row
   Buffer<uint32_t> columns_, transposed_columns_;
   Buffer<float> values_, transposed_values_;
   Buffer<uint8_t> bits_;
