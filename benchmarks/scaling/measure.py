@@ -34,7 +34,7 @@ def numbers(file):
 def train(program, store, run, ranks, threads, options):
     command = [program, "train", store, "--run", run, "--threads", str(threads), "--json", "--keep", "last", "--eval-every", "1000000", "--recipe", "none"] + options
     if ranks > 1:
-        command = ["mpirun", "-n", str(ranks), "--bind-to", "none"] + command
+        command = ["mpirun", "-n", str(ranks), "--map-by", f"slot:PE={threads}", "--bind-to", "core"] + command
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
