@@ -232,7 +232,7 @@ CGCN_AMX void configure_tiles(size_t rows) {
 // Up to 32 rows of A times two panels, rows k0 … k1 of these, added to `sums` (32 × 32) or, at k0 = 0, put there. rest:
 // what of A's last columns is no multiple of 32, followed by zeros.
 template <bool kTwo>
-CGCN_AMX __attribute__((always_inline)) inline void multiply_block(const BFloat16* a, size_t stride,
+CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const BFloat16* a, size_t stride,
                                                                    const BFloat16* rest, size_t whole,
                                                                    const BFloat16* b0, const BFloat16* b1, size_t k0,
                                                                    size_t k1, float* sums) {
@@ -307,9 +307,9 @@ CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, co
           order_memory();
           float* place = sums + (r - begin) * kUnit;
           if (rows > 16)
-            multiply_block<true>(a.row(r), a.stride, rest, whole, b0, b1, k0, k1, place);
+            multiply_tiles<true>(a.row(r), a.stride, rest, whole, b0, b1, k0, k1, place);
           else
-            multiply_block<false>(a.row(r), a.stride, rest, whole, b0, b1, k0, k1, place);
+            multiply_tiles<false>(a.row(r), a.stride, rest, whole, b0, b1, k0, k1, place);
           order_memory();
           if (k1 < height) continue;
           for (size_t i = 0; i < rows; ++i)

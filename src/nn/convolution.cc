@@ -80,7 +80,7 @@ bool Convolution::projects_first(const Step& step) const {
   // An entry of A moves a row of h or of P; a source that is no target costs a product of its own. Aggregation runs at
   // memory speed: about a sixteenth of the product's operations a second.
   constexpr double kAggregationCost = 16;
-  const SparseView& a = step.batch.block(number()).forward;
+  const SparseView& a = step.batch.adjacency(number()).forward;
   const double saved = kAggregationCost * static_cast<double>(a.num_entries()) * static_cast<double>(in() - out());
   const double added = static_cast<double>(a.columns - a.rows) * static_cast<double>(in() * out());
   return saved > added;
@@ -97,7 +97,7 @@ void Convolution::forward(const Step& step, Matrix below, Matrix out) {
   if (step.terms == Terms::kOnly && last_) return;
 
   projected_first_ = projects_first(step);
-  const SparseView& a = step.batch.block(number()).forward;
+  const SparseView& a = step.batch.adjacency(number()).forward;
   const Matrix z = norm_after() ? activation_.input(out.rows) : out;
   if (projected_first_) {
     project_and_aggregate(a, h, z);
@@ -173,7 +173,7 @@ void Convolution::backward_aggregate_first(const Step& step, ConstMatrix dz, Con
   if (initial_ != nullptr) initial_->take_gradient(input_gradient.columns_from(0, in()));
   // What a row starts from: the own part, which has the residual's gradient in it; or that alone.
   const ConstMatrix initial = input_.concat() ? ConstMatrix(input_gradient.columns_from(in(), linear_.in())) : past;
-  aggregate_all(step.batch.block(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
+  aggregate_all(step.batch.adjacency(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
 }
 
 // dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH_l on the own part], tile by tile.
@@ -204,7 +204,7 @@ void Convolution::backward_project_first(const Step& step, ConstMatrix dz, Const
   const size_t targets = dz.rows, sources = dh.rows;
   const ConstMatrix h = padded(linear_.input_memory(), sources, in());
   const Matrix dp = padded(workspace_->scratch(), sources, out()), dw = linear_.weight_gradient();
-  aggregate_all(step.batch.block(number()).backward, dz, {}, dp);
+  aggregate_all(step.batch.adjacency(number()).backward, dz, {}, dp);
 
   const Tiles row_tiles = Tiles::of_rows(sources, in()), weight_tiles = Tiles::of_weights(in(), out());
   kernels::parallel_parts(row_tiles.count() + weight_tiles.count(), [&](size_t i) {

@@ -8,9 +8,9 @@
 namespace cgcn {
 
 Scores RunEvaluation::validate() {
-  if (input_.blocks) {
-    if (input_.training_memory + input_.blocks->mapped_bytes() > plan_.budget) release_pages();
-    return input_.blocks->evaluate(model_, rule()).validation.scores();
+  if (input_.cluster_evaluator) {
+    if (input_.training_memory + input_.cluster_evaluator->mapped_bytes() > plan_.budget) release_pages();
+    return input_.cluster_evaluator->evaluate(model_, rule()).validation.scores();
   }
   if (group_.size() == 1)  // the ranks of a group share all nodes
     if (const std::optional<Scores> scores = score_neighbourhood()) return *scores;

@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mapping_faults.h"
-#include "partition/block_picture.h"
+#include "partition/link_picture.h"
 #include "train/embedding_picture.h"
 #include "train/result.h"
 #include "train/selection.h"
@@ -86,7 +86,7 @@ Training::Training(const Store& store, const RunOptions& options, RunDirectory r
   if (plan_.data.labels.regression()) model_.set_regression(plan_.options.train.loss, input_.target);
   if (!input_.class_weights.empty()) model_.weigh_classes(input_.class_weights);
   model_.reserve(input_.batches->limits());
-  if (input_.blocks) model_.reserve(input_.blocks->limits());
+  if (input_.cluster_evaluator) model_.reserve(input_.cluster_evaluator->limits());
   begin();
 }
 
