@@ -34,16 +34,16 @@ Account account_of(const std::exception_ptr& failure) {
 
 std::string pack(const Account& account) {
   std::string text(1, static_cast<char>(account.outcome));
-  for (const std::string* part : {&account.problem, &account.where, &account.hint}) text += *part + '\0';
+  for (const std::string* field : {&account.problem, &account.where, &account.hint}) text += *field + '\0';
   return text;
 }
 
 Account unpack(const std::string& text) {
   Account account{static_cast<Outcome>(text[0]), {}, {}, {}};
   size_t at = 1;
-  for (std::string* part : {&account.problem, &account.where, &account.hint}) {
-    *part = text.c_str() + at;
-    at += part->size() + 1;
+  for (std::string* field : {&account.problem, &account.where, &account.hint}) {
+    *field = text.c_str() + at;
+    at += field->size() + 1;
   }
   return account;
 }

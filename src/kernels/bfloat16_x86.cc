@@ -283,12 +283,12 @@ CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const BFloat1
 // that the piece of a panel stays in the first level for all rows of a group.
 CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
   if (a.rows == 0) return;
-  constexpr size_t kGroupBytes = 1280 << 10, kMostGroup = 512, kWholeSum = 1536, kPartSum = 512;
+  constexpr size_t kGroupBytes = 1280 << 10, kMostGroup = 512, kWholeSum = 1536, kCutSum = 512;
   const size_t height = PackedMatrix::round_up(b.rows), whole = b.rows / kUnit * kUnit;
   const size_t fitting = std::clamp<size_t>(kGroupBytes / (2 * height), 2 * kUnit, kMostGroup);
   const size_t groups = (a.rows + fitting - 1) / fitting;
   const size_t group = PackedMatrix::round_up((a.rows + groups - 1) / groups);
-  const size_t part = height > kWholeSum ? kPartSum : height;
+  const size_t length = height > kWholeSum ? kCutSum : height;
   alignas(64) static thread_local float sums[kMostGroup * kUnit];
   alignas(64) BFloat16 rest[kUnit * kUnit];
   size_t configured = 0;
@@ -296,8 +296,8 @@ CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, co
     const size_t end = std::min(a.rows, begin + group);
     for (size_t c = 0; c < to.columns; c += kUnit) {
       const BFloat16 *b0 = b.panel(c), *b1 = b.panel(c + 16);
-      for (size_t k0 = 0; k0 < height; k0 += part) {
-        const size_t k1 = std::min(height, k0 + part);
+      for (size_t k0 = 0; k0 < height; k0 += length) {
+        const size_t k1 = std::min(height, k0 + length);
         for (size_t r = begin; r < end; r += kUnit) {
           const size_t rows = std::min(kUnit, end - r);
           if (rows != configured) configure_tiles(configured = rows);

@@ -9,7 +9,7 @@
 #include "clustergcn/clustergcn.h"
 #include "dist/launch.h"
 #include "download/download_store.h"
-#include "engine/parts.h"
+#include "engine/content.h"
 #include "report/page.h"
 #include "report/run_record.h"
 

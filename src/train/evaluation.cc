@@ -68,7 +68,7 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
     evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
   if (!work.ranks || !has_ranking(data.labels)) return;
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
-    if (const std::optional<RankScores> ranking = rank_part(logits, data, role, memory))
+    if (const std::optional<RankScores> ranking = rank_role(logits, data, role, memory))
       evaluation.of(role).set_ranking(*ranking);
 }
 

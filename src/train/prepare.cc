@@ -186,7 +186,7 @@ void prepare_rows(const TrainingPlan& plan, StageTimes& stages, TrainingInput& i
 
 }  // namespace
 
-void prepare_kept_parts(const TrainingPlan& plan) {
+void prepare_kept_files(const TrainingPlan& plan) {
   StageTimes unused;
   TrainingInput input;
   prepare_rows(plan, unused, input);

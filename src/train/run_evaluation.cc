@@ -56,7 +56,7 @@ std::optional<Scores> RunEvaluation::score_neighbourhood() {
   Tally tally(shape.num_classes, shape.multi_label);
   tally.add(rows.matrix().data, shape.num_classes, 0, nodes_, plan_.data.labels, rule());
   if (ranks())
-    if (const auto ranking = rank_part(rows, plan_.data, Role::kValidation, memory_left(plan_.budget)))
+    if (const auto ranking = rank_role(rows, plan_.data, Role::kValidation, memory_left(plan_.budget)))
       tally.set_ranking(*ranking);
   return tally.scores();
 }

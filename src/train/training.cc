@@ -34,7 +34,7 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
     StageTimes waited;
     waited.time(Stage::kPartition, [&] {
       group.in_turn([&] {
-        if (group.place_on_this_host() == 0) prepare_kept_parts(plan);
+        if (group.place_on_this_host() == 0) prepare_kept_files(plan);
       });
     });
     stages.add(waited.list());
@@ -123,7 +123,7 @@ void Training::begin() {
 void Training::share_state() {
   if (group_.size() == 1) return;
   group_.broadcast(std::as_writable_bytes(model_.values()));
-  for (const Optimiser::State& part : optimiser_->state()) group_.broadcast(std::as_writable_bytes(part.values));
+  for (const Optimiser::State& kept : optimiser_->state()) group_.broadcast(std::as_writable_bytes(kept.values));
   optimiser_->set_steps(group_.broadcast_value(optimiser_->steps()));
   state_ = parse_json(group_.broadcast(to_text(nlohmann::json(state_)))).get<TrainingState>();
 }
