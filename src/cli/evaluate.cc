@@ -9,7 +9,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "common/progress.h"
-#include "engine/process_group.h"
+#include "process/process_group.h"
 #include "train/predictor.h"
 #include "train/result.h"
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "clustergcn/clustergcn.h"
-#include "dist/launch.h"
 #include "download/download_store.h"
 #include "engine/content.h"
+#include "process/launch.h"
 #include "report/page.h"
 #include "report/run_record.h"
 

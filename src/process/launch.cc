@@ -1,4 +1,4 @@
-#include "dist/launch.h"
+#include "process/launch.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@
 #include "common/installed_files.h"
 #include "common/log.h"
 #include "common/session.h"
-#include "dist/launcher_end.h"
 #include "dist/mpi_plugin.h"
+#include "process/launcher_end.h"
 
 namespace cgcn::dist {
 namespace {
