@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
     adam.step(model, 0.01f);
     training += timer.seconds();
     nodes += static_cast<double>(storage->batch.inputs.size());
-    entries += static_cast<double>(storage->batch.blocks[0].forward.num_entries());
+    entries += static_cast<double>(storage->batch.adjacencies[0].forward.num_entries());
   }
   BatchQueue queue(batches, 1, 2);
   for (uint32_t i = 0; i < steps; ++i) {

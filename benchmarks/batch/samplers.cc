@@ -2,7 +2,7 @@
 //
 //   bench_samplers STORE LAYERS TARGETS [EPOCHS]
 //
-// Links are the entries of all blocks; VR-GCN's also reads every neighbour for its history, which is counted apart.
+// Links are the entries of all layers; VR-GCN's also reads every neighbour for its history, which is counted apart.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ int run(int argc, char** argv) {
     for (uint32_t epoch = 0; epoch < epochs; ++epoch)
       for (uint32_t index = 0; index < source->batches_per_epoch(); ++index, ++batches) {
         source->prepare(epoch, index, *storage);
-        links += static_cast<double>(method == Method::kCluster ? storage->batch.blocks[0].forward.num_entries()
+        links += static_cast<double>(method == Method::kCluster ? storage->batch.adjacencies[0].forward.num_entries()
                                                                 : storage->batch.num_links(layers));
         for (const Remainder& remainder : storage->batch.remainders)
           history += static_cast<double>(remainder.of_history.num_entries());

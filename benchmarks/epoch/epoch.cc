@@ -70,7 +70,7 @@ class SyntheticBatches {
     std::vector<float> values, transposed_values;
     std::vector<NodeId> inputs;
     std::vector<uint32_t> loss_rows;
-    Block block;
+    Adjacency adjacency;
     Batch batch;
   };
 
@@ -110,11 +110,12 @@ class SyntheticBatches {
     std::iota(s.inputs.begin(), s.inputs.end(), index * rows_);
     s.loss_rows.resize(rows_);
     std::iota(s.loss_rows.begin(), s.loss_rows.end(), 0u);
-    s.block = {{rows_, rows_, s.offsets.data(), s.columns.data(), s.values.data()},
-               {rows_, rows_, s.transposed_offsets.data(), s.transposed_columns.data(), s.transposed_values.data()}};
+    s.adjacency = {
+        {rows_, rows_, s.offsets.data(), s.columns.data(), s.values.data()},
+        {rows_, rows_, s.transposed_offsets.data(), s.transposed_columns.data(), s.transposed_values.data()}};
     s.batch.index = index;
     s.batch.inputs = s.inputs;
-    s.batch.blocks = {&s.block, 1};
+    s.batch.adjacencies = {&s.adjacency, 1};
     s.batch.loss_rows = s.loss_rows;
     s.batch.num_outputs = rows_;
   }

@@ -181,12 +181,12 @@ class CLUSTERGCN_API Graph {
   Array labels() const;  // int32, -1: none; float32, NaN: none, of regression; or nodes × classes of uint8
   Array split() const;   // uint8: 0 training, 1 validation, 2 test, 255 none
 
-  struct Parts;
-  explicit Graph(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
-  const Parts& parts() const { return *parts_; }
+  struct Content;
+  explicit Graph(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  const Content& content() const { return *content_; }
 
  private:
-  std::shared_ptr<const Parts> parts_;
+  std::shared_ptr<const Content> content_;
 };
 
 // The settings of a training, by the names that docs/options.md gives, with '_' as good as '-'.
@@ -206,11 +206,11 @@ class CLUSTERGCN_API Options {
   std::string get(const std::string& name) const;
   static std::vector<OptionInfo> all();
 
-  struct Parts;
-  const Parts& parts() const { return *parts_; }
+  struct Content;
+  const Content& content() const { return *content_; }
 
  private:
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Content> content_;
 };
 
 struct Scores {
@@ -269,12 +269,12 @@ class CLUSTERGCN_API Model {
   std::vector<std::string> feature_names() const;
   Options options() const;
 
-  struct Parts;
-  explicit Model(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
-  const Parts& parts() const { return *parts_; }
+  struct Content;
+  explicit Model(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+  const Content& content() const { return *content_; }
 
  private:
-  std::shared_ptr<const Parts> parts_;
+  std::shared_ptr<const Content> content_;
 };
 
 struct Training {

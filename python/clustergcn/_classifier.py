@@ -195,8 +195,9 @@ class ClusterGCNClassifier:
         settings = as_settings(self._options())
         try:
             self._model, history, self.scores_, about = _core.train(
-                graph._core, self.recipe or "", settings, self.threads, os.fspath(run) if run is not None else "", resume,
-                progress, print if self.verbose > 1 else None)
+                graph._core, self.recipe or "", settings,
+                {"threads": self.threads, "run": os.fspath(run) if run is not None else "", "resume": resume,
+                 "on_epoch": progress, "log": print if self.verbose > 1 else None})
         finally:
             progress.end()
         self._take(history, about)

@@ -59,7 +59,7 @@ class ClusterBatches::Storage final : public BatchStorage {
   NodeId* targets = nullptr;  // the rows of the chosen clusters, where they are read from disk
   float* weights = nullptr;
   MatrixStorage forward, backward;
-  Block block;
+  Adjacency adjacency;
 
  private:
   Storage() = default;
@@ -152,15 +152,15 @@ void ClusterBatches::prepare(uint32_t epoch, uint32_t index, BatchStorage& stora
   auto& storage = static_cast<Storage&>(storage_of_any_kind);
   choose_clusters(epoch, index, storage);
   list_nodes(storage);
-  extract_block(storage);
-  normalise_block(storage);
-  transpose_block(storage);
+  extract_adjacency(storage);
+  normalise_adjacency(storage);
+  transpose_adjacency(storage);
   Batch& batch = storage.batch;
   batch.epoch = epoch;
   batch.index = index;
   batch.inputs = {storage.nodes, storage.num_nodes};
-  batch.blocks = {&storage.block, 1};
-  batch.input_block = options_.aggregates_input ? &storage.block : nullptr;
+  batch.adjacencies = {&storage.adjacency, 1};
+  batch.input_adjacency = options_.aggregates_input ? &storage.adjacency : nullptr;
   batch.num_outputs = storage.num_nodes;
 }
 
@@ -217,16 +217,16 @@ void ClusterBatches::read_links(Storage& storage) const {
 }
 
 // A_BB with a place on the diagonal where the normalisation has one. Values are the weights, the diagonal's a_ii.
-void ClusterBatches::extract_block(Storage& storage) const {
+void ClusterBatches::extract_adjacency(Storage& storage) const {
   const CsrGraph& graph = layout_.data.graph;
   const bool has_diagonal = options_.normalisation.has_diagonal();
-  MatrixStorage& block = storage.forward;
+  MatrixStorage& adjacency = storage.forward;
   const bool from_disk = targets_file_ != nullptr;
   if (from_disk) read_links(storage);
   const NodeId* targets = from_disk ? storage.targets : nullptr;  // of the next row
   const float* weights = from_disk ? storage.weights : nullptr;
   uint64_t entry = 0;
-  block.offsets[0] = 0;
+  adjacency.offsets[0] = 0;
   for (uint32_t i = 0; i < storage.num_nodes; ++i) {
     const NodeId v = storage.nodes[i];
     const uint64_t length = graph.degree(v);
@@ -237,8 +237,8 @@ void ClusterBatches::extract_block(Storage& storage) const {
     bool diagonal_due = has_diagonal;
     double degree = 0;
     const auto put = [&](uint32_t column, float value) {
-      block.columns[entry] = column;
-      block.values[entry++] = value;
+      adjacency.columns[entry] = column;
+      adjacency.values[entry++] = value;
     };
     for (uint64_t e = 0; e < length; ++e) {
       const NodeId u = targets[e];
@@ -255,29 +255,29 @@ void ClusterBatches::extract_block(Storage& storage) const {
     if (diagonal_due) put(i, 0);
     targets += length;
     if (graph.weighted()) weights += length;
-    block.offsets[size_t{i} + 1] = entry;
+    adjacency.offsets[size_t{i} + 1] = entry;
     storage.scales[i] = options_.normalisation.scale(degree);
   }
   for (uint32_t i = 0; i < storage.num_chosen; ++i) storage.shift[storage.chosen[i]] = kNotChosen;
 }
 
-void ClusterBatches::normalise_block(Storage& storage) const {
+void ClusterBatches::normalise_adjacency(Storage& storage) const {
   const bool own_backward = !layout_.data.graph.directed() && !options_.normalisation.keeps_symmetry();
   options_.normalisation.normalise(storage.forward.view(storage.num_nodes), storage.scales, storage.forward.values,
                                    own_backward ? storage.backward.values : nullptr);
 }
 
 // Nothing to do where the graph is symmetric: then the transpose has the same places, and its values are known already.
-void ClusterBatches::transpose_block(Storage& storage) const {
+void ClusterBatches::transpose_adjacency(Storage& storage) const {
   const uint32_t n = storage.num_nodes;
-  storage.block.forward = storage.forward.view(n);
+  storage.adjacency.forward = storage.forward.view(n);
   if (!layout_.data.graph.directed()) {
-    storage.block.backward = storage.block.forward;
-    if (!options_.normalisation.keeps_symmetry()) storage.block.backward.values = storage.backward.values;
+    storage.adjacency.backward = storage.adjacency.forward;
+    if (!options_.normalisation.keeps_symmetry()) storage.adjacency.backward.values = storage.backward.values;
     return;
   }
   MatrixStorage& to = storage.backward;
-  storage.block.backward = transpose(storage.block.forward, to.offsets, to.columns, to.values);
+  storage.adjacency.backward = transpose(storage.adjacency.forward, to.offsets, to.columns, to.values);
 }
 
 }  // namespace cgcn

@@ -1,8 +1,9 @@
 // The batches of Algorithm 1: q clusters at a time, with the edges between them restored.
 //
 // An epoch permutes the clusters and cuts groups of q, the last one smaller if q does not divide p; or every batch
-// draws its own q. The block is N(A_BB): the edges among the batch's nodes, normalised on the degrees within the batch.
-// Nodes of a batch lie in the order of the layout, so that a batch is at most q contiguous ranges of every array.
+// draws its own q. The adjacency is N(A_BB): the edges among the batch's nodes, normalised on the degrees within the
+// batch. Nodes of a batch lie in the order of the layout, so that a batch is at most q contiguous ranges of every
+// array.
 #pragma once
 
 #include <vector>
@@ -33,7 +34,7 @@ struct ClusterStorageSizes {
 
   uint32_t clusters, chosen;  // p and q
   BatchLimits batch;
-  // The block's transpose: the block itself, the same places with values of its own, or a matrix of its own.
+  // The adjacency's transpose: the adjacency itself, the same places with values of its own, or a matrix of its own.
   enum class Transpose { kShared, kOwnValues, kOwn } transpose;
   bool reads_targets = false, reads_weights = false;  // from disk
 };
@@ -60,10 +61,10 @@ class ClusterBatches final : public BatchSource {
   ClusterStorageSizes sizes(bool reads_links) const;
   void choose_clusters(uint32_t epoch, uint32_t index, Storage& storage) const;
   void list_nodes(Storage& storage) const;
-  void extract_block(Storage& storage) const;
+  void extract_adjacency(Storage& storage) const;
   void read_links(Storage& storage) const;
-  void normalise_block(Storage& storage) const;
-  void transpose_block(Storage& storage) const;
+  void normalise_adjacency(Storage& storage) const;
+  void transpose_adjacency(Storage& storage) const;
 
   ClusterLayout layout_;
   ClusterBatchOptions options_;

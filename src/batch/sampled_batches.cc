@@ -24,7 +24,7 @@ struct LayerStorage {
 class SampledBatches::Storage final : public BatchStorage {
  public:
   Storage(NodeId num_nodes, size_t num_targets, uint32_t layers)
-      : order(num_targets), position(num_nodes, kAbsent), layers(layers), blocks(layers), remainders(layers) {}
+      : order(num_targets), position(num_nodes, kAbsent), layers(layers), adjacencies(layers), remainders(layers) {}
 
   Buffer<NodeId> order;  // the targets as `order_epoch` takes them
   uint64_t order_epoch = UINT64_MAX;
@@ -33,7 +33,7 @@ class SampledBatches::Storage final : public BatchStorage {
   std::vector<uint32_t> loss_rows;
   SamplerScratch scratch;
   std::vector<LayerStorage> layers;  // [l - 1]: of layer l
-  std::vector<Block> blocks;
+  std::vector<Adjacency> adjacencies;
   std::vector<Remainder> remainders;
 };
 
@@ -64,8 +64,8 @@ void SampledBatches::prepare(uint32_t epoch, uint32_t index, BatchStorage& stora
   for (uint32_t layer = options_.layers; layer >= lowest; --layer) expand(layer, storage);
   for (const NodeId v : storage.nodes) storage.position[v] = kAbsent;
   batch.inputs = storage.nodes;
-  batch.input_block = options_.aggregates_input ? storage.blocks.data() : nullptr;
-  batch.blocks = std::span<const Block>(storage.blocks).subspan(1);
+  batch.input_adjacency = options_.aggregates_input ? storage.adjacencies.data() : nullptr;
+  batch.adjacencies = std::span<const Adjacency>(storage.adjacencies).subspan(1);
   if (has_remainders()) batch.remainders = std::span<const Remainder>(storage.remainders).subspan(1);
 }
 
@@ -105,7 +105,7 @@ void SampledBatches::expand(uint32_t layer, Storage& storage) const {
   of_layer.transposed_offsets.resize(size_t{sources} + 1);
   of_layer.transposed_columns.resize(rows.columns.size());
   of_layer.transposed_values.resize(rows.columns.size());
-  storage.blocks[layer - 1] = {
+  storage.adjacencies[layer - 1] = {
       forward, transpose(forward, of_layer.transposed_offsets.data(), of_layer.transposed_columns.data(),
                          of_layer.transposed_values.data())};
   if (!has_remainders()) return;

@@ -1,4 +1,4 @@
-// The transpose of a block, for the way back.
+// The transpose of an adjacency, for the way back.
 #pragma once
 
 #include <algorithm>

@@ -61,8 +61,8 @@ void apply_common_options(const CommonOptions& options) {
 
 std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges) {
   constexpr double kLittle = 10;  // per cent
-  const auto percent = [](uint64_t part, uint64_t whole) {
-    return whole == 0 ? 100.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  const auto percent = [](uint64_t count, uint64_t total) {
+    return total == 0 ? 100.0 : 100.0 * static_cast<double>(count) / static_cast<double>(total);
   };
   return fmt::format("{} of {} nodes ({:.1f} %) and {} of {} edges ({:.1f} %){}", format_count(nodes),
                      format_count(all_nodes), percent(nodes, all_nodes), format_count(edges), format_count(all_edges),

@@ -9,7 +9,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "common/progress.h"
-#include "engine/process_group.h"
+#include "process/process_group.h"
 #include "train/predictor.h"
 #include "train/result.h"
 
@@ -35,14 +35,14 @@ struct EvaluateCommand {
   void run_in(dist::Group& group);
 };
 
-struct Part {
+struct RoleScores {
   const char* name;
   const Tally& tally;
 };
 
-void print_number_scores(const std::vector<Part>& parts) {
+void print_number_scores(const std::vector<RoleScores>& roles) {
   fmt::print("{:<12}{:>12}{:>10}{:>12}{:>12}{:>10}\n", "", "nodes", "R²", "MAE", "RMSE", "loss");
-  for (const auto& [name, tally] : parts) {
+  for (const auto& [name, tally] : roles) {
     const Scores s = tally.scores();
     if (s.nodes == 0) continue;
     fmt::print("{:<12}{:>12}{:>9.4f}{:>12.4g}{:>12.4g}{:>10.4f}\n", name, format_count(s.nodes), s.regression->r2,
@@ -50,12 +50,12 @@ void print_number_scores(const std::vector<Part>& parts) {
   }
 }
 
-void print_scores(const std::vector<Part>& parts) {
-  const bool ranked =
-      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.tally.scores().roc_auc.has_value(); });
+void print_scores(const std::vector<RoleScores>& roles) {
+  const bool ranked = std::any_of(roles.begin(), roles.end(),
+                                  [](const RoleScores& role) { return role.tally.scores().roc_auc.has_value(); });
   fmt::print("{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}{}{:>14}\n", "", "nodes", "micro F1", "macro F1", "accuracy", "loss",
              ranked ? "   ROC-AUC  avg. prec." : "", "calib. error");
-  for (const auto& [name, tally] : parts) {
+  for (const auto& [name, tally] : roles) {
     const Scores s = tally.scores();
     if (s.nodes == 0) continue;
     fmt::print("{:<12}{:>12}{:>8.2f} %{:>8.2f} %{:>8.2f} %{:>10.4f}", name, format_count(s.nodes), 100 * s.micro_f1,
@@ -118,11 +118,11 @@ void EvaluateCommand::run_in(dist::Group& group) {
   predictor.require_same_on_all_ranks();
   const Evaluation evaluation = predictor.evaluate(options, smoothing.kind);
   if (!group.is_first()) return;
-  const std::vector<Part> parts = {
+  const std::vector<RoleScores> roles = {
       {"test", evaluation.test}, {"validation", evaluation.validation}, {"train", evaluation.train}};
   if (common.json) {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
-    for (const auto& [name, tally] : parts)
+    for (const auto& [name, tally] : roles)
       result[name] = describe_tally(tally, [&](uint32_t c) { return predictor.class_name(c); });
     if (const auto& chosen = evaluation.smoothing)
       result["smoothing"] = {{"correct", chosen->correct},
@@ -135,11 +135,11 @@ void EvaluateCommand::run_in(dist::Group& group) {
     return;
   }
   if (evaluation.smoothing) fmt::print("Smoothing  {}\n\n", evaluation.smoothing->text());
-  if (predictor.saved().shape.regression) return print_number_scores(parts);
-  print_scores(parts);
-  for (const auto& [name, tally] : parts) {
+  if (predictor.saved().shape.regression) return print_number_scores(roles);
+  print_scores(roles);
+  for (const auto& [name, tally] : roles) {
     if (tally.scores().nodes == 0) continue;
-    print_classes(tally, predictor);  // of the first part that has nodes: test, else validation, else train
+    print_classes(tally, predictor);  // of the first role that has nodes: test, else validation, else train
     print_confusion(tally, predictor);
     break;
   }

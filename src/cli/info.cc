@@ -51,8 +51,8 @@ struct MemoryNeeds {
         embeddings(uint64_t{data.num_nodes()} * kExampleWidth * sizeof(float)) {}
 };
 
-std::string percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? "–" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+std::string percent(uint64_t count, uint64_t total) {
+  return total == 0 ? "–" : fmt::format("{:.1f} %", 100.0 * static_cast<double>(count) / static_cast<double>(total));
 }
 
 std::string bar(uint64_t value, uint64_t largest) {

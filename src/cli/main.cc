@@ -14,10 +14,9 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "common/error.h"
-#include "common/interrupt.h"
 #include "common/log.h"
-#include "common/mapping_faults.h"
-#include "dist/launch.h"
+#include "process/launch.h"
+#include "process/signals.h"
 
 namespace cgcn {
 namespace {
@@ -108,7 +107,7 @@ int run(int argc, char** argv) {
 }  // namespace cgcn
 
 int main(int argc, char** argv) {
-  cgcn::log::occupy_standard_streams();
+  cgcn::occupy_standard_streams();
   cgcn::install_interrupt_handler();
   cgcn::install_mapping_fault_handler();
   try {

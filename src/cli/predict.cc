@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/progress.h"
 #include "engine/prediction.h"
-#include "engine/process_group.h"
+#include "process/process_group.h"
 
 namespace cgcn {
 namespace {

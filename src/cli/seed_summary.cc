@@ -32,15 +32,15 @@ nlohmann::json describe_seeds(const std::vector<SeedResult>& results) {
                     {"kept_epoch", result.summary.kept_epoch},
                     {"total_seconds", result.summary.total_seconds}});
   }
-  for (const char* part : {"train", "validation", "test"}) {
-    if (runs[0][part]["nodes"] == 0) continue;
-    for (const auto& [score, unused] : runs[0][part].items()) {
+  for (const char* role : {"train", "validation", "test"}) {
+    if (runs[0][role]["nodes"] == 0) continue;
+    for (const auto& [score, unused] : runs[0][role].items()) {
       std::vector<double> values;
       for (const nlohmann::json& run : runs)
-        if (run[part].contains(score)) values.push_back(run[part][score].get<double>());
+        if (run[role].contains(score)) values.push_back(run[role][score].get<double>());
       if (score == "nodes" || values.size() < runs.size()) continue;
       const Spread spread = spread_of(values);
-      spreads[part][score] = {
+      spreads[role][score] = {
           {"mean", spread.mean}, {"deviation", spread.deviation}, {"confidence_95", {spread.low, spread.high}}};
     }
   }

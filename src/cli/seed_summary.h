@@ -13,7 +13,7 @@ struct SeedResult {
   TrainingSummary summary;
 };
 
-// Scores of each seed, and their mean, deviation and 95 % confidence interval by part of the split and score.
+// Scores of each seed, and their mean, deviation and 95 % confidence interval by role and score.
 nlohmann::json describe_seeds(const std::vector<SeedResult>& results);
 void print_seeds(const std::vector<SeedResult>& results, const Dataset& data, const fs::path& folder);
 

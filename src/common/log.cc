@@ -1,6 +1,5 @@
 #include "common/log.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,13 +57,6 @@ void write_line(std::string_view text) {
   }
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
-}
-
-// Writing to a closed stdout fails, as it did: the file in its place is open for reading only.
-void occupy_standard_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY) != stream)
-      ::_exit(1);  // lower numbers are taken by now, so it gets this one
 }
 
 }  // namespace cgcn::log

@@ -1,13 +1,9 @@
 #include "common/mapping_faults.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -27,40 +23,7 @@ struct Mapping {
 std::array<Mapping, 128> mappings;
 std::mutex table_mutex;  // of threads that change or check the table; the signal handler cannot wait for it
 
-void write_text(const char* text) {
-  size_t left = std::strlen(text);
-  while (left > 0) {
-    const ssize_t done = ::write(STDERR_FILENO, text, left);
-    if (done <= 0) return;
-    text += done;
-    left -= static_cast<size_t>(done);
-  }
-}
-
-// Only calls that a signal handler may make.
-void handle_fault(int signal, siginfo_t* info, void*) {
-  const auto* at = static_cast<const std::byte*>(info->si_addr);
-  for (const Mapping& mapping : mappings) {
-    const std::byte* data = mapping.data.load(std::memory_order_acquire);
-    if (data == nullptr || at < data || at >= data + mapping.bytes) continue;
-    write_text("\nerror: ");
-    write_text(mapping.path.data());
-    write_text(
-        ": was cut short, or cannot be read, while it was in use\n"
-        "hint: run again; if the file is part of a store, import or generate it again\n");
-    ::_exit(1);
-  }
-  ::signal(signal, SIG_DFL);  // the access is made again, and ends the process
-}
-
 }  // namespace
-
-void install_mapping_fault_handler() {
-  struct sigaction action {};
-  action.sa_sigaction = handle_fault;
-  action.sa_flags = SA_SIGINFO;
-  ::sigaction(SIGBUS, &action, nullptr);
-}
 
 void watch_mapping(const void* data, const struct stat& file, const std::filesystem::path& path) {
   const std::lock_guard lock(table_mutex);
@@ -85,6 +48,15 @@ void forget_mapping(const void* data) {
     mapping.taken.clear();
     return;
   }
+}
+
+const char* find_mapping(const void* address) {
+  const auto* at = static_cast<const std::byte*>(address);
+  for (const Mapping& mapping : mappings) {
+    const std::byte* data = mapping.data.load(std::memory_order_acquire);
+    if (data != nullptr && at >= data && at < data + mapping.bytes) return mapping.path.data();
+  }
+  return nullptr;
 }
 
 void check_mappings() {

@@ -55,11 +55,11 @@ void refuse_memory_left(uint64_t needed, const std::string& what) {
   refuse_budget(memory_figures().rss + kMemoryMargin + needed, what);
 }
 
-void MemoryPlan::need(std::string name, uint64_t bytes) { parts_.push_back({std::move(name), bytes, bytes}); }
+void MemoryPlan::need(std::string name, uint64_t bytes) { demands_.push_back({std::move(name), bytes, bytes}); }
 
 size_t MemoryPlan::offer(std::string name, uint64_t whole, uint64_t buffers) {
-  parts_.push_back({std::move(name), whole, std::min(buffers, whole), true});
-  return parts_.size() - 1;
+  demands_.push_back({std::move(name), whole, std::min(buffers, whole), true});
+  return demands_.size() - 1;
 }
 
 void MemoryPlan::need_at_times(std::string name, uint64_t least) {
@@ -69,39 +69,39 @@ void MemoryPlan::need_at_times(std::string name, uint64_t least) {
 
 uint64_t MemoryPlan::least() const {
   uint64_t sum = at_times_least_;
-  for (const Part& part : parts_) sum += part.buffers;
+  for (const Demand& demand : demands_) sum += demand.buffers;
   return sum;
 }
 
 uint64_t MemoryPlan::taken() const {
   uint64_t sum = 0;
-  for (const Part& part : parts_) sum += part.in_memory ? part.whole : part.buffers;
+  for (const Demand& demand : demands_) sum += demand.in_memory ? demand.whole : demand.buffers;
   return sum;
 }
 
 uint64_t MemoryPlan::left_at_times() const {
   uint64_t left = budget_;
-  for (const Part& part : parts_)
-    if (!part.offered || !part.in_memory) left -= part.buffers;
+  for (const Demand& demand : demands_)
+    if (!demand.offered || !demand.in_memory) left -= demand.buffers;
   return left;
 }
 
 void MemoryPlan::settle(uint64_t budget, const std::string& what) {
   budget_ = budget;
   if (least() > budget) refuse_budget(least(), what);
-  for (Part& part : parts_) part.in_memory = !part.offered;
-  for (Part& part : parts_)
-    if (part.offered && taken() - part.buffers + part.whole <= budget) part.in_memory = true;
+  for (Demand& demand : demands_) demand.in_memory = !demand.offered;
+  for (Demand& demand : demands_)
+    if (demand.offered && taken() - demand.buffers + demand.whole <= budget) demand.in_memory = true;
 }
 
 std::string MemoryPlan::text() const {
   std::string text = fmt::format("memory {}:", format_bytes(budget_));
   const char* separator = " ";
-  for (const Part& part : parts_) {
-    if (part.whole == 0) continue;
-    const char* where = !part.offered ? "" : part.in_memory ? " in memory" : " from disk";
-    text += fmt::format("{}{}{} {}", separator, part.name, where, format_bytes(part.whole));
-    if (!part.in_memory) text += fmt::format(" (buffers {})", format_bytes(part.buffers));
+  for (const Demand& demand : demands_) {
+    if (demand.whole == 0) continue;
+    const char* where = !demand.offered ? "" : demand.in_memory ? " in memory" : " from disk";
+    text += fmt::format("{}{}{} {}", separator, demand.name, where, format_bytes(demand.whole));
+    if (!demand.in_memory) text += fmt::format(" (buffers {})", format_bytes(demand.buffers));
     separator = ", ";
   }
   if (!at_times_.empty()) text += fmt::format("{}{} what is left", separator, at_times_);

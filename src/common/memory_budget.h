@@ -32,7 +32,7 @@ uint64_t memory_left(uint64_t budget);
 // The same where a stage needs so much besides what the process has now.
 [[noreturn]] void refuse_memory_left(uint64_t needed, const std::string& what);
 
-// Parts by name: those that must be in memory, and those that may be read from disk into buffers instead.
+// Demands by name: those that must be in memory, and those that may be read from disk into buffers instead.
 class MemoryPlan {
  public:
   void need(std::string name, uint64_t bytes);
@@ -44,19 +44,19 @@ class MemoryPlan {
 
   // Decides what stays in memory. Error with the smallest budget that works where this one does not.
   void settle(uint64_t budget, const std::string& what);
-  bool in_memory(size_t offer) const { return parts_[offer].in_memory; }
+  bool in_memory(size_t offer) const { return demands_[offer].in_memory; }
   uint64_t least() const;          // the smallest budget that works
   uint64_t taken() const;          // by everything that is in memory, once settled
   uint64_t left_at_times() const;  // for the stage that runs at times
   std::string text() const;
 
  private:
-  struct Part {
+  struct Demand {
     std::string name;
     uint64_t whole = 0, buffers = 0;
     bool offered = false, in_memory = true;
   };
-  std::vector<Part> parts_;
+  std::vector<Demand> demands_;
   std::string at_times_;
   uint64_t at_times_least_ = 0, budget_ = 0;
 };

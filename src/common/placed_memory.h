@@ -1,4 +1,4 @@
-// One block of memory that is laid out twice by the same code: first to learn its size, then to place what lies in it.
+// One allocation that is laid out twice by the same code: first to learn its size, then to place what lies in it.
 // What says its size before it exists is therefore what is allocated later.
 #pragma once
 

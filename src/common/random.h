@@ -25,13 +25,13 @@ enum class Purpose : uint32_t {
   kSample = 7,
 };
 
-using PhiloxBlock = std::array<uint32_t, 4>;
+using PhiloxWords = std::array<uint32_t, 4>;
 using PhiloxKey = std::array<uint32_t, 2>;
 
 inline constexpr uint32_t kPhiloxM0 = 0xD2511F53, kPhiloxM1 = 0xCD9E8D57;
 inline constexpr uint32_t kPhiloxW0 = 0x9E3779B9, kPhiloxW1 = 0xBB67AE85;
 
-inline PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
+inline PhiloxWords philox(PhiloxWords counter, PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{kPhiloxM0} * counter[0], p1 = uint64_t{kPhiloxM1} * counter[2];
     counter = {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(p1),
@@ -59,11 +59,11 @@ class Random {
 
   uint32_t next() {
     if (used_ == 4) {
-      block_ = philox(counter_, key_);
+      words_ = philox(counter_, key_);
       ++counter_[0];
       used_ = 0;
     }
-    return block_[used_++];
+    return words_[used_++];
   }
   uint64_t next64() {
     const uint64_t low = next();
@@ -94,8 +94,8 @@ class Random {
 
  private:
   PhiloxKey key_;
-  PhiloxBlock counter_;
-  PhiloxBlock block_{};
+  PhiloxWords counter_;
+  PhiloxWords words_{};
   uint32_t used_ = 4;
 };
 

@@ -15,7 +15,7 @@ class Session {
  public:
   // log: gets lines for people. wants_stop: asked now and then by the thread that made the session. Either may be
   // empty.
-  Session(std::function<void(const std::string&)> log, std::function<bool()> wants_stop);
+  explicit Session(std::function<void(const std::string&)> log = {}, std::function<bool()> wants_stop = {});
 
   void write_line(const std::string& line) const {
     if (log_) log_(line);

@@ -31,9 +31,9 @@ class SharedArray {
 
   // The first `size` elements: a builder that allocated an upper bound keeps what it filled.
   SharedArray first(size_t size) const {
-    SharedArray part(*this);
-    part.view_ = view_.first(size);
-    return part;
+    SharedArray head(*this);
+    head.view_ = view_.first(size);
+    return head;
   }
   // Gives the pages of these elements back where they are mapped from a file, which has them still.
   void release(size_t begin, size_t end) const {

@@ -12,7 +12,7 @@ enum class Outcome : uint8_t { kDone, kFailed, kInterrupted };
 // How work ended on a rank, as it is sent to the others.
 struct Account {
   Outcome outcome = Outcome::kDone;
-  std::string problem, where, hint;
+  std::string problem = {}, where = {}, hint = {};
 
   bool operator==(const Account&) const = default;
 };
@@ -24,26 +24,28 @@ Account account_of(const std::exception_ptr& failure) {
   } catch (const Error& error) {
     return {Outcome::kFailed, error.problem(), error.where(), error.hint()};
   } catch (const Interrupted& stop) {
-    return {Outcome::kInterrupted, stop.what(), {}, {}};
+    return {.outcome = Outcome::kInterrupted, .problem = stop.what()};
   } catch (const std::bad_alloc&) {
-    return {Outcome::kFailed, "out of memory", {}, "a smaller --memory, or fewer ranks on that machine"};
+    return {.outcome = Outcome::kFailed,
+            .problem = "out of memory",
+            .hint = "a smaller --memory, or fewer ranks on that machine"};
   } catch (const std::exception& bug) {
-    return {Outcome::kFailed, bug.what(), {}, {}};
+    return {.outcome = Outcome::kFailed, .problem = bug.what()};
   }
 }
 
 std::string pack(const Account& account) {
   std::string text(1, static_cast<char>(account.outcome));
-  for (const std::string* part : {&account.problem, &account.where, &account.hint}) text += *part + '\0';
+  for (const std::string* field : {&account.problem, &account.where, &account.hint}) text += *field + '\0';
   return text;
 }
 
 Account unpack(const std::string& text) {
-  Account account{static_cast<Outcome>(text[0]), {}, {}, {}};
+  Account account{.outcome = static_cast<Outcome>(text[0])};
   size_t at = 1;
-  for (std::string* part : {&account.problem, &account.where, &account.hint}) {
-    *part = text.c_str() + at;
-    at += part->size() + 1;
+  for (std::string* field : {&account.problem, &account.where, &account.hint}) {
+    *field = text.c_str() + at;
+    at += field->size() + 1;
   }
   return account;
 }

@@ -51,7 +51,7 @@ Messenger::Ticket Messenger::start(std::span<const Outgoing> outgoing, std::span
   Exchange exchange{};
   const auto add = [&](bool out, uint32_t peer, std::byte* data, size_t bytes) {
     for (size_t at = 0; at < bytes; at += Transport::kMostBytes)
-      exchange.parts.push_back({out, peer, data + at, std::min(Transport::kMostBytes, bytes - at)});
+      exchange.messages.push_back({out, peer, data + at, std::min(Transport::kMostBytes, bytes - at)});
   };
   for (const Incoming& message : incoming) add(false, message.from, message.bytes.data(), message.bytes.size());
   for (const Outgoing& message : outgoing)
@@ -138,16 +138,17 @@ bool Messenger::progress(std::vector<Exchange>& active) {
   std::vector<Ticket> finished;
   for (Exchange& exchange : active) {
     if (!exchange.begun)
-      for (Part& part : exchange.parts)
-        part.request = part.outgoing ? transport_->send(part.peer, Tag::kData, {part.data, part.bytes})
-                                     : transport_->receive(part.peer, Tag::kData, {part.data, part.bytes});
+      for (Message& message : exchange.messages)
+        message.request = message.outgoing
+                              ? transport_->send(message.peer, Tag::kData, {message.data, message.bytes})
+                              : transport_->receive(message.peer, Tag::kData, {message.data, message.bytes});
     exchange.begun = true;
-    for (size_t i = 0; i < exchange.parts.size();) {
+    for (size_t i = 0; i < exchange.messages.size();) {
       bool done = false;
       try {
-        done = transport_->done(exchange.parts[i].request);
+        done = transport_->done(exchange.messages[i].request);
       } catch (const std::runtime_error& problem) {
-        lose(exchange.parts[i].peer, fmt::format("the connection broke: {}", problem.what()));
+        lose(exchange.messages[i].peer, fmt::format("the connection broke: {}", problem.what()));
         return true;
       }
       if (!done) {
@@ -155,13 +156,13 @@ bool Messenger::progress(std::vector<Exchange>& active) {
         continue;
       }
       moved = true;
-      exchange.parts[i] = exchange.parts.back();
-      exchange.parts.pop_back();
+      exchange.messages[i] = exchange.messages.back();
+      exchange.messages.pop_back();
     }
-    if (exchange.parts.empty()) finished.push_back(exchange.ticket);
+    if (exchange.messages.empty()) finished.push_back(exchange.ticket);
   }
   if (finished.empty()) return moved;
-  std::erase_if(active, [](const Exchange& exchange) { return exchange.parts.empty(); });
+  std::erase_if(active, [](const Exchange& exchange) { return exchange.messages.empty(); });
   const std::lock_guard lock(mutex_);
   std::erase_if(open_, [&](Ticket t) { return std::find(finished.begin(), finished.end(), t) != finished.end(); });
   changed_.notify_all();

@@ -50,7 +50,7 @@ class Messenger {
   void fail(const std::string& message);
 
  private:
-  struct Part {
+  struct Message {
     bool outgoing;
     uint32_t peer;
     std::byte* data;
@@ -59,7 +59,7 @@ class Messenger {
   };
   struct Exchange {
     Ticket ticket;
-    std::vector<Part> parts;
+    std::vector<Message> messages;
     bool begun = false;
   };
   struct Control {

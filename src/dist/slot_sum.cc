@@ -54,14 +54,14 @@ float* SlotSum::take_buffer() {
 void SlotSum::add(std::span<const float> values) {
   CGCN_CHECK(values.size() == floats_ && next_ + 1 < own_.end);
   auto* const borrowed = const_cast<float*>(values.data());
-  const size_t parts = sum_.parts().size();
+  const size_t before = sum_.subtotals().size();
   sum_.push({0, next_++}, borrowed, [&](float* sum, const float* other) { add_to(sum, other, floats_); });
-  if (sum_.parts().back().value == borrowed) {  // it is alone so far
-    float*& kept = sum_.parts().back().value;
+  if (sum_.subtotals().back().value == borrowed) {  // it is alone so far
+    float*& kept = sum_.subtotals().back().value;
     kept = take_buffer();
     copy_to(kept, borrowed, floats_);
   } else {
-    taken_ -= parts - sum_.parts().size();  // of those that were added to others before them
+    taken_ -= before - sum_.subtotals().size();  // of those that were added to others before them
   }
 }
 
@@ -96,7 +96,8 @@ void SlotSum::start(Range range) {
     for (uint32_t r = 0; r < ranks; ++r) {
       if (r == group_.rank()) continue;
       const auto [begin, end] = share_of(r, range);
-      for (const auto& part : range.own.parts()) outgoing.push_back({r, bytes_of(part.value + begin, end - begin)});
+      for (const auto& subtotal : range.own.subtotals())
+        outgoing.push_back({r, bytes_of(subtotal.value + begin, end - begin)});
       for (size_t i = subtrees_of(slots_of(r, ranks, slots_), slots_).size(); i > 0; --i) {
         CGCN_CHECK(arrived_floats_ + own_size <= arrived_.size());
         range.arriving.push_back(arrived_.data() + arrived_floats_);
@@ -119,13 +120,13 @@ float* SlotSum::add_up(Range& range) {
   auto arriving = range.arriving.begin();
   for (uint32_t r = 0; r < ranks; ++r) {
     if (r == group_.rank()) {
-      for (const auto& part : range.own.parts()) sum.push(part.node, part.value + begin, add);
+      for (const auto& subtotal : range.own.subtotals()) sum.push(subtotal.node, subtotal.value + begin, add);
       continue;
     }
     for (const TreeNode node : subtrees_of(slots_of(r, ranks, slots_), slots_)) sum.push(node, *arriving++, add);
   }
-  CGCN_CHECK(sum.parts().size() == 1 && sum.parts().front().node.index == 0);
-  return sum.parts().front().value;
+  CGCN_CHECK(sum.subtotals().size() == 1 && sum.subtotals().front().node.index == 0);
+  return sum.subtotals().front().value;
 }
 
 void SlotSum::finish(std::span<float> total) {
@@ -227,13 +228,14 @@ RowsSum::Rows take_rows(const char*& message, size_t columns) {
 const RowsSum::Rows& RowsSum::finish() {
   const uint32_t ranks = group_.size();
   if (ranks == 1) {
-    total_ = std::move(sum_.parts().front().value);
+    total_ = std::move(sum_.subtotals().front().value);
     return total_;
   }
   const auto first_row = [&](uint32_t rank) { return static_cast<uint32_t>(uint64_t{rows_} * rank / ranks); };
   std::vector<std::string> shares(ranks);
   for (uint32_t r = 0; r < ranks; ++r)
-    for (const auto& part : sum_.parts()) append_rows(shares[r], part.value, first_row(r), first_row(r + 1), columns_);
+    for (const auto& subtotal : sum_.subtotals())
+      append_rows(shares[r], subtotal.value, first_row(r), first_row(r + 1), columns_);
   const std::vector<std::string> arrived = group_.all_to_all(shares);
   TreeSum<Rows> sum(slots_);
   for (uint32_t r = 0; r < ranks; ++r) {
@@ -242,7 +244,7 @@ const RowsSum::Rows& RowsSum::finish() {
       sum.push(node, take_rows(message, columns_), [&](Rows& a, const Rows& b) { merge(a, b); });
   }
   std::string own;
-  append_rows(own, sum.parts().front().value, 0, rows_, columns_);
+  append_rows(own, sum.subtotals().front().value, 0, rows_, columns_);
   total_ = {};
   for (const std::string& text : group_.all_gather(own)) {
     const char* message = text.data();

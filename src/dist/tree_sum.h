@@ -34,7 +34,7 @@ struct TreeNode {
 template <class Value>
 class TreeSum {
  public:
-  struct Part {
+  struct Subtotal {
     TreeNode node;
     Value value;
   };
@@ -43,29 +43,29 @@ class TreeSum {
   // In the order of slots. add(a, b) makes a the sum of both.
   template <class Add>
   void push(TreeNode node, Value value, Add&& add) {
-    parts_.push_back({node, std::move(value)});
-    while (parts_.back().node.index > 0) {
-      TreeNode& top = parts_.back().node;
+    subtotals_.push_back({node, std::move(value)});
+    while (subtotals_.back().node.index > 0) {
+      TreeNode& top = subtotals_.back().node;
       const TreeNode above{top.level + 1, top.index / 2};
       if (top.index % 2 == 0) {  // a first half: alone only where the second has no slots
         if ((uint64_t{top.index} + 1) << top.level < slots_) return;
         top = above;
         continue;
       }
-      if (parts_.size() < 2 || parts_[parts_.size() - 2].node != TreeNode{top.level, top.index - 1}) return;
-      Part& left = parts_[parts_.size() - 2];
-      add(left.value, parts_.back().value);
+      if (subtotals_.size() < 2 || subtotals_[subtotals_.size() - 2].node != TreeNode{top.level, top.index - 1}) return;
+      Subtotal& left = subtotals_[subtotals_.size() - 2];
+      add(left.value, subtotals_.back().value);
       left.node = above;
-      parts_.pop_back();
+      subtotals_.pop_back();
     }
   }
 
-  // What has been added up so far; one part once all slots are in.
-  std::vector<Part>& parts() { return parts_; }
+  // What has been added up so far; one subtotal once all slots are in.
+  std::vector<Subtotal>& subtotals() { return subtotals_; }
 
  private:
   uint32_t slots_;
-  std::vector<Part> parts_;
+  std::vector<Subtotal> subtotals_;
 };
 
 // The subtrees that a rank with these slots sends.
@@ -73,7 +73,7 @@ inline std::vector<TreeNode> subtrees_of(SlotRange range, uint32_t slots) {
   TreeSum<char> sum(slots);
   for (uint32_t slot = range.begin; slot < range.end; ++slot) sum.push({0, slot}, 0, [](char, char) {});
   std::vector<TreeNode> nodes;
-  for (const auto& part : sum.parts()) nodes.push_back(part.node);
+  for (const auto& subtotal : sum.subtotals()) nodes.push_back(subtotal.node);
   return nodes;
 }
 

@@ -90,25 +90,25 @@ uint64_t size_or_zero(const fs::path& path) {
   return error ? 0 : size;
 }
 
-// Whether the part is whole now. Throws where trying again cannot help.
-bool fetch_once(const std::string& url, const fs::path& part) {
+// Whether the file is whole now. Throws where trying again cannot help.
+bool fetch_once(const std::string& url, const fs::path& partial) {
   Transfer transfer{.file = {},
-                    .progress = Progress("downloading " + part.stem().string(), 0, "bytes"),
-                    .resumed_from = size_or_zero(part)};
-  transfer.file.reset(std::fopen(part.c_str(), "ab"));
-  if (transfer.file == nullptr) throw Error(fmt::format("cannot write: {}", std::strerror(errno)), part.string());
+                    .progress = Progress("downloading " + partial.stem().string(), 0, "bytes"),
+                    .resumed_from = size_or_zero(partial)};
+  transfer.file.reset(std::fopen(partial.c_str(), "ab"));
+  if (transfer.file == nullptr) throw Error(fmt::format("cannot write: {}", std::strerror(errno)), partial.string());
   const Answer answer = request(url, transfer);
   if (std::fflush(transfer.file.get()) != 0 && transfer.write_error == 0) transfer.write_error = errno;
   if (transfer.write_error != 0)
-    throw Error(fmt::format("cannot write: {}", std::strerror(transfer.write_error)), part.string(),
+    throw Error(fmt::format("cannot write: {}", std::strerror(transfer.write_error)), partial.string(),
                 "free some disk space; the same command resumes the download");
   throw_if_interrupted();
   const bool no_ranges = answer.code == CURLE_RANGE_ERROR || answer.status == 416;  // 416: curl takes it for the end
   if (answer.code == CURLE_OK && !no_ranges) return true;
   if (no_ranges &&
-      transfer.resumed_from > 0) {  // the server cannot go on in the middle, or the part is of another file
+      transfer.resumed_from > 0) {  // the server cannot go on in the middle, or what is here is of another file
     log::note("{}: starting again from the beginning", url);
-    fs::resize_file(part, 0);
+    fs::resize_file(partial, 0);
     return false;
   }
   if (answer.code == CURLE_HTTP_RETURNED_ERROR && answer.status < 500)
@@ -139,19 +139,19 @@ void check_file(const RemoteFile& file, const fs::path& path, const std::string&
 
 void fetch(const RemoteFile& file, const std::string& base_url, const fs::path& folder) {
   const fs::path target = folder / file.name;
-  fs::path part = target;
-  part += ".part";
+  fs::path partial = target;
+  partial += ".part";
   std::error_code error;
   if (fs::exists(target, error)) return;  // from an earlier call; it was whole and checked
   const std::string url = base_url + "/" + file.name;
   int attempt = 1;
-  while (!fetch_once(url, part))
+  while (!fetch_once(url, partial))
     if (++attempt > kAttempts)
       throw Error(
-          fmt::format("the connection broke {} times; {} are here", kAttempts, format_bytes(size_or_zero(part))), url,
-          "the same command resumes the download");
-  check_file(file, part, url);
-  fs::rename(part, target);
+          fmt::format("the connection broke {} times; {} are here", kAttempts, format_bytes(size_or_zero(partial))),
+          url, "the same command resumes the download");
+  check_file(file, partial, url);
+  fs::rename(partial, target);
 }
 
 // Length and CRCs show that a file arrived whole, not that it is the one its publisher made.

@@ -24,8 +24,8 @@ DownloadSource ogb(const std::string& name, const std::string& folder, const std
       .name = name, .format = "ogb", .base_url = kOgb, .files = {{folder + ".zip"}}, .members = {}, .inside = folder};
   for (const char* file : {"edge", "num-node-list", "num-edge-list", "node-feat", "node-label"})
     source.members.push_back(folder + "/raw/" + file + ".csv.gz");
-  for (const char* part : {"train", "valid", "test"})
-    source.members.push_back(folder + "/split/" + split + "/" + part + ".csv.gz");
+  for (const char* role : {"train", "valid", "test"})
+    source.members.push_back(folder + "/split/" + split + "/" + role + ".csv.gz");
   return source;
 }
 

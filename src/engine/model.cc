@@ -1,6 +1,6 @@
 // A trained model: the bytes of its checkpoint, and what can be computed with it.
 #include "common/file.h"
-#include "engine/parts.h"
+#include "engine/content.h"
 #include "engine/train.h"
 #include "train/checkpoint.h"
 #include "train/predictor.h"
@@ -10,15 +10,15 @@ namespace {
 
 constexpr const char* kFile = "model.safetensors";
 
-cgcn::SavedModel load(const Model::Parts& parts) { return cgcn::load_model(parts.file); }
+cgcn::SavedModel load(const Model::Content& content) { return cgcn::load_model(content.file); }
 
 Model keep(const std::string& bytes) {
-  auto parts = std::make_shared<Model::Parts>();
-  parts->folder = std::make_shared<cgcn::MemoryFolder>(bytes.size());
-  parts->file = parts->folder->path() / kFile;
-  cgcn::write_file_atomically(parts->file, bytes);
-  load(*parts);  // what is damaged is refused now
-  return Model(std::move(parts));
+  auto content = std::make_shared<Model::Content>();
+  content->folder = std::make_shared<cgcn::MemoryFolder>(bytes.size());
+  content->file = content->folder->path() / kFile;
+  cgcn::write_file_atomically(content->file, bytes);
+  load(*content);  // what is damaged is refused now
+  return Model(std::move(content));
 }
 
 std::string read_file(const cgcn::fs::path& file) { return cgcn::read_text_file(file, SIZE_MAX); }
@@ -51,10 +51,10 @@ cgcn::Smoothing smoothing_of(const OutputOptions& output) {
   return smoothing.kind;
 }
 
-Matrix infer(const Model::Parts& parts, const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
+Matrix infer(const Model::Content& content, const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
              bool probabilities, const OutputOptions& output = {}) {
   require_nodes(nodes, graph.num_nodes());
-  cgcn::Predictor predictor(parts.file, graph.parts().store, {});
+  cgcn::Predictor predictor(content.file, graph.content().store, {});
   const uint32_t layers = predictor.num_layers();
   if (layer > layers) throw cgcn::Error(fmt::format("the model has {} layers", layers), "layer");
   const uint32_t wanted = probabilities ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
@@ -102,69 +102,69 @@ Model Model::from_bytes(const std::string& bytes) {
   return call({}, [&] { return keep(bytes); });
 }
 std::string Model::to_bytes() const {
-  return call({}, [&] { return read_file(parts_->file); });
+  return call({}, [&] { return read_file(content_->file); });
 }
 void Model::save(const std::string& file) const {
-  call({}, [&] { cgcn::write_file_atomically(file, read_file(parts_->file)); });
+  call({}, [&] { cgcn::write_file_atomically(file, read_file(content_->file)); });
 }
 
 Matrix Model::probabilities(const Graph& graph, std::span<const uint32_t> nodes, const Session& session,
                             const OutputOptions& output) const {
-  return call(session, [&] { return infer(*parts_, graph, 0, nodes, true, output); });
+  return call(session, [&] { return infer(*content_, graph, 0, nodes, true, output); });
 }
 Matrix Model::values(const Graph& graph, std::span<const uint32_t> nodes, const Session& session) const {
   return call(session, [&] {
-    const cgcn::SavedModel saved = clustergcn::load(*parts_);
+    const cgcn::SavedModel saved = clustergcn::load(*content_);
     if (!saved.shape.regression) throw cgcn::Error("the model predicts classes, not numbers", "model", "probabilities");
-    Matrix out = infer(*parts_, graph, saved.model->num_layers(), nodes, false);
+    Matrix out = infer(*content_, graph, saved.model->num_layers(), nodes, false);
     for (float& value : out.values) value = static_cast<float>(saved.target.to_value(value));
     return out;
   });
 }
 Matrix Model::embeddings(const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
                          const Session& session) const {
-  return call(session, [&] { return infer(*parts_, graph, layer, nodes, false); });
+  return call(session, [&] { return infer(*content_, graph, layer, nodes, false); });
 }
 Evaluation Model::evaluate(const Graph& graph, const Session& session, const OutputOptions& output) const {
   return call(session, [&] {
-    return to_evaluation(cgcn::Predictor(parts_->file, graph.parts().store, {}).evaluate({}, smoothing_of(output)));
+    return to_evaluation(cgcn::Predictor(content_->file, graph.content().store, {}).evaluate({}, smoothing_of(output)));
   });
 }
 
 uint32_t Model::num_layers() const {
-  return call({}, [&] { return clustergcn::load(*parts_).model->num_layers(); });
+  return call({}, [&] { return clustergcn::load(*content_).model->num_layers(); });
 }
 uint64_t Model::num_features() const {
-  return call({}, [&] { return uint64_t{clustergcn::load(*parts_).shape.input_columns}; });
+  return call({}, [&] { return uint64_t{clustergcn::load(*content_).shape.input_columns}; });
 }
 uint32_t Model::num_classes() const {
-  return call({}, [&] { return clustergcn::load(*parts_).shape.num_classes; });
+  return call({}, [&] { return clustergcn::load(*content_).shape.num_classes; });
 }
 bool Model::multi_label() const {
-  return call({}, [&] { return clustergcn::load(*parts_).shape.multi_label; });
+  return call({}, [&] { return clustergcn::load(*content_).shape.multi_label; });
 }
 bool Model::regression() const {
-  return call({}, [&] { return clustergcn::load(*parts_).shape.regression; });
+  return call({}, [&] { return clustergcn::load(*content_).shape.regression; });
 }
 std::vector<float> Model::thresholds() const {
   return call({}, [&] {
-    const cgcn::SavedModel saved = clustergcn::load(*parts_);
+    const cgcn::SavedModel saved = clustergcn::load(*content_);
     return saved.rule.thresholds.empty() ? std::vector<float>(saved.shape.num_classes, 0.0f) : saved.rule.thresholds;
   });
 }
 std::optional<double> Model::temperature() const {
-  return call({}, [&] { return clustergcn::load(*parts_).rule.temperature; });
+  return call({}, [&] { return clustergcn::load(*content_).rule.temperature; });
 }
 std::vector<std::string> Model::class_names() const {
-  return call({}, [&] { return clustergcn::load(*parts_).trained_on.class_names; });
+  return call({}, [&] { return clustergcn::load(*content_).trained_on.class_names; });
 }
 std::vector<std::string> Model::feature_names() const {
-  return call({}, [&] { return clustergcn::load(*parts_).trained_on.feature_names; });
+  return call({}, [&] { return clustergcn::load(*content_).trained_on.feature_names; });
 }
 Options Model::options() const {
   return call({}, [&] {
     Options options;
-    cgcn::RunOptions saved = clustergcn::load(*parts_).options;
+    cgcn::RunOptions saved = clustergcn::load(*content_).options;
     cgcn::OptionList list;
     saved.list_options(list);
     for (const cgcn::Option& option : list.all()) options.set(option.name(), option.text());

@@ -2,7 +2,7 @@
 #include "engine/train.h"
 
 #include "common/log.h"
-#include "engine/parts.h"
+#include "engine/content.h"
 #include "engine/settings.h"
 #include "train/training.h"
 
@@ -27,24 +27,24 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
   return call(session, [&] {
     if (session.resume && session.run.empty())
       throw cgcn::Error("needs the folder of the run", "--resume", "--run DIR");
-    const Graph::Parts& parts = graph.parts();
+    const Graph::Content& content = graph.content();
     cgcn::RunSettings settings;
-    settings.given = options.parts().given;
+    settings.given = options.content().given;
     if (session.resume) {
       settings.settle_resumed(session.run);
     } else {
-      settings.recipe = options.parts().recipe;
-      settings.settle(parts.data);
+      settings.recipe = options.content().recipe;
+      settings.settle(content.data);
     }
     for (const cgcn::Choice& choice : settings.choices)
       cgcn::log::note("auto: {}: {}", settings.list.find(choice.option)->command_line(), choice.reason);
     const cgcn::RunOptions& run_options = settings.options;
     std::shared_ptr<cgcn::MemoryFolder> folder;
-    if (session.run.empty()) folder = std::make_shared<cgcn::MemoryFolder>(run_bytes(run_options, parts.data));
+    if (session.run.empty()) folder = std::make_shared<cgcn::MemoryFolder>(run_bytes(run_options, content.data));
     const cgcn::fs::path path = folder ? folder->path() / "run" : cgcn::fs::path(session.run);
     cgcn::Training training(
-        parts.store, run_options,
-        session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, parts.data.name));
+        content.store, run_options,
+        session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, content.data.name));
     std::vector<Epoch> history;
     const cgcn::TrainingSummary summary = training.run([&](const cgcn::EpochRecord& record) {
       history.push_back(to_epoch(record, run_options.train.epochs));

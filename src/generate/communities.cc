@@ -23,7 +23,7 @@ std::vector<Community> cut(const std::vector<Community>& level, size_t depth, No
     const Community& whole = level[i];
     const NodeId size = whole.end - whole.begin;
     const auto pieces = std::clamp<uint32_t>((size + smallest / 2) / smallest, 1, kBranching);
-    Random random = stream(seed, Stream::kBlockSizes, i, static_cast<uint32_t>(depth));
+    Random random = stream(seed, Stream::kCommunitySizes, i, static_cast<uint32_t>(depth));
     std::vector<double> weights(pieces);
     for (double& weight : weights) weight = 0.6 + 0.8 * random.uniform_double();
     NodeId begin = whole.begin;

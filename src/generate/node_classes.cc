@@ -12,7 +12,7 @@ std::vector<int32_t> assign_classes(const Shape& shape, const Communities& commu
   std::iota(order.begin(), order.end(), 0u);
   stream(seed, Stream::kClassOrder).shuffle(std::span(order));
   std::vector<int32_t> classes(shape.nodes);
-  // Graph after graph takes its part of every class: the running count, rounded, so that the totals come out exact.
+  // Graph after graph takes its share of every class: the running count, rounded, so that the totals come out exact.
   std::vector<uint64_t> given(shape.classes);
   NodeId place = 0;
   for (const Community& graph : communities.levels()[0]) {

@@ -39,18 +39,18 @@ NodeFeatures::NodeFeatures(const Shape& shape, const Communities& communities, u
       columns_(columns),
       own_(shape.signal.own),
       seed_(seed),
-      leaf_parts_(communities.leaves().size()),
+      leaf_hidden_(communities.leaves().size()),
       directions_(draw_directions(kHidden, columns, 1, 0, seed)) {
-  for (uint32_t leaf = 0; leaf < leaf_parts_.size(); ++leaf) {
+  for (uint32_t leaf = 0; leaf < leaf_hidden_.size(); ++leaf) {
     const HiddenRow small = draw_hidden(seed, leaf, 1), above = draw_hidden(seed, communities.leaves()[leaf].parent, 2);
     for (uint32_t j = 0; j < kHidden; ++j)
-      leaf_parts_[leaf][j] = shape.signal.community * small[j] + shape.signal.above * above[j];
+      leaf_hidden_[leaf][j] = shape.signal.community * small[j] + shape.signal.above * above[j];
   }
-  if (!classes.empty()) class_parts_ = draw_directions(shape.classes, columns, shape.signal.classes, 1, seed);
+  if (!classes.empty()) class_directions_ = draw_directions(shape.classes, columns, shape.signal.classes, 1, seed);
 }
 
 void NodeFeatures::row(NodeId node, std::span<float> out) const {
-  const HiddenRow& shared = leaf_parts_[communities_.leaf_of(communities_.place_of(node))];
+  const HiddenRow& shared = leaf_hidden_[communities_.leaf_of(communities_.place_of(node))];
   Random random = stream(seed_, Stream::kFeatures, node);
   for (float& value : out) value = random.normal();
   for (uint32_t j = 0; j < kHidden; ++j) {
@@ -58,8 +58,8 @@ void NodeFeatures::row(NodeId node, std::span<float> out) const {
     for (uint32_t f = 0; f < columns_; ++f) out[f] += hidden * directions_[size_t{j} * columns_ + f];
   }
   if (classes_.empty()) return;
-  const float* part = &class_parts_[static_cast<size_t>(classes_[node]) * columns_];
-  for (uint32_t f = 0; f < columns_; ++f) out[f] += part[f];
+  const float* towards = &class_directions_[static_cast<size_t>(classes_[node]) * columns_];
+  for (uint32_t f = 0; f < columns_; ++f) out[f] += towards[f];
 }
 
 HiddenRow NodeFeatures::read_hidden(std::span<const float> row) const {

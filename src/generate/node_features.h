@@ -28,8 +28,8 @@ class NodeFeatures {
   uint32_t columns_;
   float own_;
   uint64_t seed_;
-  std::vector<HiddenRow> leaf_parts_;            // per leaf: what its nodes share
-  std::vector<float> directions_, class_parts_;  // kHidden × columns, classes × columns
+  std::vector<HiddenRow> leaf_hidden_;                // per leaf: what its nodes share
+  std::vector<float> directions_, class_directions_;  // kHidden × columns, classes × columns
 };
 
 }  // namespace cgcn

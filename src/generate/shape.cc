@@ -225,18 +225,18 @@ void GenerateOptions::list_options(OptionList& list) {
 std::vector<uint64_t> apportion(uint64_t n, const std::vector<double>& weights) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   CGCN_CHECK(total > 0);
-  std::vector<uint64_t> parts(weights.size());
+  std::vector<uint64_t> counts(weights.size());
   std::vector<std::pair<double, size_t>> remainders(weights.size());
   uint64_t given = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     const double share = static_cast<double>(n) * weights[i] / total;
-    given += parts[i] = static_cast<uint64_t>(share);
-    remainders[i] = {static_cast<double>(parts[i]) - share, i};  // largest remainder first, then the lowest index
+    given += counts[i] = static_cast<uint64_t>(share);
+    remainders[i] = {static_cast<double>(counts[i]) - share, i};  // largest remainder first, then the lowest index
   }
   std::sort(remainders.begin(), remainders.end());
   CGCN_CHECK(given <= n);
-  for (size_t i = 0; given < n; ++i, ++given) ++parts[remainders[i % remainders.size()].second];
-  return parts;
+  for (size_t i = 0; given < n; ++i, ++given) ++counts[remainders[i % remainders.size()].second];
+  return counts;
 }
 
 Shape resolve_shape(const GenerateOptions& options) {
@@ -260,8 +260,8 @@ Shape resolve_shape(const GenerateOptions& options) {
   std::array<double, 3> shares{};
   std::copy(base.split.begin(), base.split.end(), shares.begin());
   if (!options.split.empty()) shares = parse_split(options.split);
-  const auto parts = apportion(nodes, {shares[0], shares[1], shares[2]});
-  std::copy(parts.begin(), parts.end(), shape.split.begin());
+  const auto counts = apportion(nodes, {shares[0], shares[1], shares[2]});
+  std::copy(counts.begin(), counts.end(), shape.split.begin());
   settle_graphs(shape, base, options);
   check_edges(shape);
   if (!shape.multi_label) {

@@ -32,7 +32,7 @@ struct GenerateOptions {
 
 // What features tell and labels follow from, in units of the noise on each feature.
 struct Signal {
-  float own = 0, community = 0, above = 0;  // spread of the hidden quantities: a node's part, its communities'
+  float own = 0, community = 0, above = 0;  // spread of the hidden quantities: a node's own, its communities'
   uint32_t teacher_layers = 0;              // several labels per node: hops that they follow from
   float bend = 0;                           //   and how far from linear each hop is
   float classes = 0;                        // one class per node: length of the class's direction
@@ -59,7 +59,7 @@ struct Shape {
 // Throws Error for sizes that cannot be (more edges than pairs of nodes, more classes than nodes …).
 Shape resolve_shape(const GenerateOptions& options);
 
-// n items cut by weights: each part gets its share rounded down or up, so that the sum is exact (largest remainders).
+// n items cut by weights: each gets its share rounded down or up, so that the sum is exact (largest remainders).
 std::vector<uint64_t> apportion(uint64_t n, const std::vector<double>& weights);
 
 }  // namespace cgcn

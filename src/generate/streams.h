@@ -7,7 +7,7 @@ namespace cgcn {
 
 enum class Stream : uint32_t {
   kGraphSizes,
-  kBlockSizes,
+  kCommunitySizes,
   kDegrees,
   kEdges,
   kSurplus,

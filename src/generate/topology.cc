@@ -61,7 +61,7 @@ class LinkDrawer {
         std::vector<EdgeKey>& keys = blocks[begin / kNodeBlock];
         keys.clear();
         for (size_t p = first + begin; p < first + end; ++p) {
-          // Differences of the rounded running sum: every block draws its part, and all together the total.
+          // Differences of the rounded running sum: every block draws its share, and all together the total.
           const auto links =
               static_cast<uint64_t>(std::floor(rate * cumulative_[p + 1]) - std::floor(rate * cumulative_[p]));
           draw_from(static_cast<NodeId>(p), links, round, keys);

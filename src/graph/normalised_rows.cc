@@ -13,19 +13,19 @@ NormalisedRows::NormalisedRows(const CsrGraph& graph, const Normalisation& norma
   });
 }
 
-void NormalisedRows::fill(size_t begin, size_t end, Block& block) const {
-  block.offsets.assign(1, 0);
-  block.columns.clear();
-  block.values.clear();
+void NormalisedRows::fill(size_t begin, size_t end, SparseRows& rows) const {
+  rows.offsets.assign(1, 0);
+  rows.columns.clear();
+  rows.values.clear();
   for (size_t v = begin; v < end; ++v) {
     for_each(static_cast<NodeId>(v), [&](NodeId u, float value) {
-      block.columns.push_back(u);
-      block.values.push_back(value);
+      rows.columns.push_back(u);
+      rows.values.push_back(value);
     });
-    block.offsets.push_back(block.columns.size());
+    rows.offsets.push_back(rows.columns.size());
   }
-  block.view = {static_cast<uint32_t>(end - begin), graph_.num_nodes(), block.offsets.data(), block.columns.data(),
-                block.values.data()};
+  rows.view = {static_cast<uint32_t>(end - begin), graph_.num_nodes(), rows.offsets.data(), rows.columns.data(),
+               rows.values.data()};
 }
 
 }  // namespace cgcn

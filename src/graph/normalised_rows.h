@@ -43,14 +43,14 @@ class NormalisedRows {
     if (diagonal_due) use(v, value(v, v, 0));
   }
 
-  struct Block {
+  struct SparseRows {
     std::vector<uint64_t> offsets;
     std::vector<uint32_t> columns;
     std::vector<float> values;
     SparseView view;
   };
-  // Rows begin … end into block.view; its columns are the graph's nodes.
-  void fill(size_t begin, size_t end, Block& block) const;
+  // Rows begin … end into rows.view; its columns are the graph's nodes.
+  void fill(size_t begin, size_t end, SparseRows& rows) const;
 
  private:
   CsrGraph graph_;

@@ -56,8 +56,8 @@ HWY_INLINE void activate_row(const float* z, const LayerNorm& norm, Moments mome
   };
   const auto vector = [&](const float* from, size_t c)
                           HWY_ATTR { return from == nullptr ? hn::Zero(d) : hn::LoadU(d, from + c); };
-  const auto part = [&](const float* from, size_t c, size_t rest)
-                        HWY_ATTR { return from == nullptr ? hn::Zero(d) : load_first(d, from + c, rest); };
+  const auto first = [&](const float* from, size_t c, size_t rest)
+                         HWY_ATTR { return from == nullptr ? hn::Zero(d) : load_first(d, from + c, rest); };
   for_vectors(
       width,
       [&](size_t c) HWY_ATTR {
@@ -65,9 +65,9 @@ HWY_INLINE void activate_row(const float* z, const LayerNorm& norm, Moments mome
                    out + c);
       },
       [&](size_t c, size_t rest) HWY_ATTR {
-        store_first(
-            finish(part(z, c, rest), part(norm.scale, c, rest), part(norm.offset, c, rest), part(residual, c, rest)), d,
-            out + c, rest);
+        store_first(finish(first(z, c, rest), first(norm.scale, c, rest), first(norm.offset, c, rest),
+                           first(residual, c, rest)),
+                    d, out + c, rest);
       });
 }
 

@@ -120,7 +120,6 @@ BFloat16Kernels best_bfloat16_kernels() {
   if (amx_functions() != nullptr) return BFloat16Kernels::kAmx;
   return avx512_functions() != nullptr ? BFloat16Kernels::kAvx512 : BFloat16Kernels::kFloat32;
 }
-BFloat16Kernels bfloat16_kernels() { return chosen(); }
 void use_bfloat16_kernels(BFloat16Kernels kernels) {
   CGCN_CHECK(functions_of(kernels) != nullptr);
   chosen() = kernels;

@@ -17,10 +17,9 @@ namespace cgcn::kernels {
 
 enum class BFloat16Kernels { kFloat32, kAvx512, kAmx };
 
-BFloat16Kernels best_bfloat16_kernels();  // of this processor
-BFloat16Kernels bfloat16_kernels();       // in use: the best, if nothing else was said
-void use_bfloat16_kernels(BFloat16Kernels kernels);
-std::string name_of(BFloat16Kernels kernels);  // "AMX", "AVX512-BF16", "float32"
+BFloat16Kernels best_bfloat16_kernels();             // of this processor
+void use_bfloat16_kernels(BFloat16Kernels kernels);  // instead of the best: for tests
+std::string name_of(BFloat16Kernels kernels);        // "AMX", "AVX512-BF16", "float32"
 
 struct PackedMatrix {
   const BFloat16* data = nullptr;

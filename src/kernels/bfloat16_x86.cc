@@ -229,13 +229,19 @@ CGCN_AMX void configure_tiles(size_t rows) {
   _tile_loadconfig(&config);
 }
 
-// Up to 32 rows of A times two panels, rows k0 … k1 of these, added to `sums` (32 × 32) or, at k0 = 0, put there. rest:
-// what of A's last columns is no multiple of 32, followed by zeros.
+// Up to 32 rows of A. rest: what of the last columns is no multiple of 32, those from `whole` on, followed by zeros.
+struct LeftRows {
+  const BFloat16* first;
+  size_t stride;
+  const BFloat16* rest;
+  size_t whole;
+};
+
+// The rows times two panels, rows k0 … k1 of these, added to `sums` (32 × 32) or, at k0 = 0, put there.
 template <bool kTwo>
-CGCN_AMX __attribute__((always_inline)) inline void multiply_block(const BFloat16* a, size_t stride,
-                                                                   const BFloat16* rest, size_t whole,
-                                                                   const BFloat16* b0, const BFloat16* b1, size_t k0,
-                                                                   size_t k1, float* sums) {
+CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const LeftRows& a, const BFloat16* b0,
+                                                                   const BFloat16* b1, size_t k0, size_t k1,
+                                                                   float* sums) {
   constexpr size_t kSumStride = 32 * sizeof(float);
   if (k0 == 0) {
     _tile_zero(0);
@@ -250,13 +256,13 @@ CGCN_AMX __attribute__((always_inline)) inline void multiply_block(const BFloat1
       _tile_loadd(3, sums + 16 * 32 + 16, kSumStride);
     }
   }
-  const BFloat16 *upper = a, *lower = a + 16 * stride;
-  size_t row_bytes = stride * sizeof(BFloat16);
+  const BFloat16 *upper = a.first, *lower = a.first + 16 * a.stride;
+  size_t row_bytes = a.stride * sizeof(BFloat16);
   for (size_t k = k0; k < k1; k += kUnit) {
     size_t at = k;
-    if (k >= whole) {
-      upper = rest;
-      lower = rest + 16 * kUnit;
+    if (k >= a.whole) {
+      upper = a.rest;
+      lower = a.rest + 16 * kUnit;
       row_bytes = kUnit * sizeof(BFloat16);
       at = 0;
     }
@@ -283,12 +289,12 @@ CGCN_AMX __attribute__((always_inline)) inline void multiply_block(const BFloat1
 // that the piece of a panel stays in the first level for all rows of a group.
 CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
   if (a.rows == 0) return;
-  constexpr size_t kGroupBytes = 1280 << 10, kMostGroup = 512, kWholeSum = 1536, kPartSum = 512;
+  constexpr size_t kGroupBytes = 1280 << 10, kMostGroup = 512, kWholeSum = 1536, kCutSum = 512;
   const size_t height = PackedMatrix::round_up(b.rows), whole = b.rows / kUnit * kUnit;
   const size_t fitting = std::clamp<size_t>(kGroupBytes / (2 * height), 2 * kUnit, kMostGroup);
   const size_t groups = (a.rows + fitting - 1) / fitting;
   const size_t group = PackedMatrix::round_up((a.rows + groups - 1) / groups);
-  const size_t part = height > kWholeSum ? kPartSum : height;
+  const size_t length = height > kWholeSum ? kCutSum : height;
   alignas(64) static thread_local float sums[kMostGroup * kUnit];
   alignas(64) BFloat16 rest[kUnit * kUnit];
   size_t configured = 0;
@@ -296,8 +302,8 @@ CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, co
     const size_t end = std::min(a.rows, begin + group);
     for (size_t c = 0; c < to.columns; c += kUnit) {
       const BFloat16 *b0 = b.panel(c), *b1 = b.panel(c + 16);
-      for (size_t k0 = 0; k0 < height; k0 += part) {
-        const size_t k1 = std::min(height, k0 + part);
+      for (size_t k0 = 0; k0 < height; k0 += length) {
+        const size_t k1 = std::min(height, k0 + length);
         for (size_t r = begin; r < end; r += kUnit) {
           const size_t rows = std::min(kUnit, end - r);
           if (rows != configured) configure_tiles(configured = rows);
@@ -306,10 +312,11 @@ CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, co
               _mm512_store_si512(rest + i * kUnit, i < rows ? load_row(a, r + i, whole) : _mm512_setzero_si512());
           order_memory();
           float* place = sums + (r - begin) * kUnit;
+          const LeftRows left{a.row(r), a.stride, rest, whole};
           if (rows > 16)
-            multiply_block<true>(a.row(r), a.stride, rest, whole, b0, b1, k0, k1, place);
+            multiply_tiles<true>(left, b0, b1, k0, k1, place);
           else
-            multiply_block<false>(a.row(r), a.stride, rest, whole, b0, b1, k0, k1, place);
+            multiply_tiles<false>(left, b0, b1, k0, k1, place);
           order_memory();
           if (k1 < height) continue;
           for (size_t i = 0; i < rows; ++i)

@@ -19,20 +19,20 @@ void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange column
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t byte = begin; byte < end; ++byte) mask.row(r)[byte] = 0;
   for (size_t r = rows.begin; r < rows.end; ++r)
-    for (size_t block = begin; block < end; ++block) {  // four bits of its group's first half, four of the second
-      const PhiloxBlock words =
-          philox({static_cast<uint32_t>(block) | stream, static_cast<uint32_t>(r), key.batch, key.epoch}, seed);
-      for (size_t i = 0; i < 8; ++i) {  // the numbers of a block: two a word
-        const size_t bit = 32 * (i / 4) + 4 * (block % 8) + i % 4;
+    for (size_t draw = begin; draw < end; ++draw) {  // four bits of its group's first half, four of the second
+      const PhiloxWords words =
+          philox({static_cast<uint32_t>(draw) | stream, static_cast<uint32_t>(r), key.batch, key.epoch}, seed);
+      for (size_t i = 0; i < 8; ++i) {  // the numbers of a draw: two per word
+        const size_t bit = 32 * (i / 4) + 4 * (draw % 8) + i % 4;
         const bool kept = ((words[i / 2] >> (i % 2 * 16)) & 0xFFFF) >= threshold;
-        if (kept) mask.row(r)[block / 8 * 8 + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
+        if (kept) mask.row(r)[draw / 8 * 8 + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
       }
     }
 }
 
 #else
 
-// A pair of words a block, as 16-bit numbers side by side: four bits a block.
+// A pair of words per draw, as 16-bit numbers side by side: four bits per draw.
 HWY_INLINE void store_kept(Words low, Words high, uint32_t threshold, uint8_t* bits) {
   const hn::Repartition<uint32_t, WordTag> d32;
   const hn::Repartition<uint16_t, WordTag> d16;
@@ -51,7 +51,7 @@ void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange column
   const uint64_t stream = uint64_t{key.stream} << 24;
   const size_t begin = columns.begin / 8, end = begin + DropoutMask::bytes_for(columns.size());
   for (size_t r = rows.begin; r < rows.end; ++r)
-    for (size_t byte = begin; byte < end; byte += 8)  // block and byte have the same number
+    for (size_t byte = begin; byte < end; byte += 8)  // draw and byte have the same number
       for (size_t lane = 0; lane < 8; lane += lanes) {
         Words c0 = hn::Add(iota, hn::Set(d, byte + lane + stream)), c1 = hn::Set(d, r), c2 = batch, c3 = epoch;
         philox_lanes(keys, c0, c1, c2, c3);

@@ -2,8 +2,8 @@
 // row, column), whatever the vector width or the number of threads.
 //
 // 16 random bits decide one element, so that the rate is exact to 2⁻¹⁶. A row of bits is padded to 64 columns. Columns
-// 64k … 64k + 63 come from eight Philox blocks g = 0 … 7: bit 32·(w / 2) + 4g + 2·(w % 2) + h is half h of word w of
-// block g.
+// 64k … 64k + 63 come from eight Philox draws g = 0 … 7: bit 32·(w / 2) + 4g + 2·(w % 2) + h is half h of word w of
+// draw g.
 #pragma once
 
 #include <cstddef>

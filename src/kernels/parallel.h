@@ -1,6 +1,6 @@
-// Loops over parts of a matrix on all threads. From one loop to the next a thread meets the rows that are in its own
-// cache; what a part computes never depends on the thread. An exception thrown by a part is rethrown here after the
-// others have finished.
+// Loops over tiles and rows of a matrix on all threads. From one loop to the next a thread meets the rows that are in
+// its own cache; what a tile computes never depends on the thread. An exception thrown by a tile is rethrown here after
+// the others have finished.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace cgcn::kernels {
 
-// work(i) for i in [0, count): part i on thread i mod threads.
+// work(i) for i in [0, count): tile i on thread i mod threads.
 template <class Work>
-void parallel_parts(size_t count, Work&& work) {
+void parallel_tiles(size_t count, Work&& work) {
   parallel_for_each_block(count, BlockOrder::kInterleaved, work);
 }
 

@@ -10,10 +10,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
 
+// out = D(initial + A·source)
+struct Sum {
+  const SparseView& a;
+  ConstMatrix source, initial;
+  const DropoutMask& mask;
+  Matrix out;
+};
+
 // One row, columns c … c + kVectors·lanes; where rest > 0 there is one vector and only `rest` of its lanes count.
 template <int kVectors, bool kTail>
-HWY_INLINE void aggregate_strip(const SparseView& a, ConstMatrix source, size_t r, size_t c, size_t rest,
-                                ConstMatrix initial, const DropoutMask& mask, Matrix out) {
+HWY_INLINE void aggregate_strip(const Sum& sum, size_t r, size_t c, size_t rest) {
+  const auto& [a, source, initial, mask, out] = sum;
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   const auto load = [&](const float* from) HWY_ATTR {
@@ -32,23 +40,21 @@ HWY_INLINE void aggregate_strip(const SparseView& a, ConstMatrix source, size_t 
   }
   float* to = out.row(r) + c;
   for (int k = 0; k < kVectors; ++k) {
-    FloatVector sum = sums[k];
+    FloatVector kept = sums[k];
     if (!mask.empty())
-      sum = hn::IfThenElseZero(bits_at(d, mask.row(r), c + k * lanes), hn::Mul(sum, hn::Set(d, mask.scale)));
+      kept = hn::IfThenElseZero(bits_at(d, mask.row(r), c + k * lanes), hn::Mul(kept, hn::Set(d, mask.scale)));
     if constexpr (kTail)
-      store_first(sum, d, to, rest);
+      store_first(kept, d, to, rest);
     else
-      hn::StoreU(sum, d, to + k * lanes);
+      hn::StoreU(kept, d, to + k * lanes);
   }
 }
 
 template <int kVectors, bool kTail = false>
-size_t aggregate_strips(const SparseView& a, ConstMatrix source, RowRange rows, size_t c, size_t width,
-                        ConstMatrix initial, const DropoutMask& mask, Matrix out) {
-  const size_t strip = kTail ? width - c : kVectors * hn::Lanes(FloatTag());
+size_t aggregate_strips(const Sum& sum, RowRange rows, size_t c) {
+  const size_t width = sum.out.columns, strip = kTail ? width - c : kVectors * hn::Lanes(FloatTag());
   while (c + strip <= width && c < width) {
-    for (size_t r = rows.begin; r < rows.end; ++r)
-      aggregate_strip<kVectors, kTail>(a, source, r, c, strip, initial, mask, out);
+    for (size_t r = rows.begin; r < rows.end; ++r) aggregate_strip<kVectors, kTail>(sum, r, c, strip);
     c += strip;
   }
   return c;
@@ -56,12 +62,12 @@ size_t aggregate_strips(const SparseView& a, ConstMatrix source, RowRange rows, 
 
 void aggregate_rows(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
                     const DropoutMask& mask, Matrix out) {
-  const size_t width = out.columns;
-  size_t c = aggregate_strips<8>(a, source, rows, 0, width, initial, mask, out);
-  c = aggregate_strips<4>(a, source, rows, c, width, initial, mask, out);
-  c = aggregate_strips<2>(a, source, rows, c, width, initial, mask, out);
-  c = aggregate_strips<1>(a, source, rows, c, width, initial, mask, out);
-  aggregate_strips<1, true>(a, source, rows, c, width, initial, mask, out);
+  const Sum sum{a, source, initial, mask, out};
+  size_t c = aggregate_strips<8>(sum, rows, 0);
+  c = aggregate_strips<4>(sum, rows, c);
+  c = aggregate_strips<2>(sum, rows, c);
+  c = aggregate_strips<1>(sum, rows, c);
+  aggregate_strips<1, true>(sum, rows, c);
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE

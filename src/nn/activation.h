@@ -1,5 +1,5 @@
-// What stands between two products, a part of layers: LayerNorm or BatchNorm (optional), then ReLU, then the residual.
-// Keeps z and the statistics for the way back.
+// What stands between two products, a component of layers: LayerNorm or BatchNorm (optional), then ReLU, then the
+// residual. Keeps z and the statistics for the way back.
 //
 // BatchNorm takes the mean and the variance of a column over all rows of the batch, each batch of a step by itself.
 // What inference takes are running means of both: parameters that the optimiser leaves alone. A batch puts its

@@ -17,7 +17,7 @@ void for_strips(size_t rows, size_t columns, Work&& work) {
   constexpr size_t kStrip = 128;
   const kernels::Tiles tiles = kernels::Tiles::of_rows(rows, 1);
   const size_t strips = (columns + kStrip - 1) / kStrip;
-  kernels::parallel_parts(tiles.count() * strips, [&](size_t i) {
+  kernels::parallel_tiles(tiles.count() * strips, [&](size_t i) {
     const size_t column = i / tiles.count() * kStrip;
     work(tiles.rows(i % tiles.count()), kernels::RowRange{column, std::min(columns, column + kStrip)});
   });

@@ -80,7 +80,7 @@ bool Convolution::projects_first(const Step& step) const {
   // An entry of A moves a row of h or of P; a source that is no target costs a product of its own. Aggregation runs at
   // memory speed: about a sixteenth of the product's operations a second.
   constexpr double kAggregationCost = 16;
-  const SparseView& a = step.batch.block(number()).forward;
+  const SparseView& a = step.batch.adjacency(number()).forward;
   const double saved = kAggregationCost * static_cast<double>(a.num_entries()) * static_cast<double>(in() - out());
   const double added = static_cast<double>(a.columns - a.rows) * static_cast<double>(in() * out());
   return saved > added;
@@ -97,7 +97,7 @@ void Convolution::forward(const Step& step, Matrix below, Matrix out) {
   if (step.terms == Terms::kOnly && last_) return;
 
   projected_first_ = projects_first(step);
-  const SparseView& a = step.batch.block(number()).forward;
+  const SparseView& a = step.batch.adjacency(number()).forward;
   const Matrix z = norm_after() ? activation_.input(out.rows) : out;
   if (projected_first_) {
     project_and_aggregate(a, h, z);
@@ -131,7 +131,7 @@ ConstMatrix Convolution::constant_term(const Step& step, ConstMatrix h) const {
 void Convolution::project_and_aggregate(const SparseView& a, ConstMatrix h, Matrix z) const {
   const Matrix projection = padded(workspace_->scratch(), a.columns, out());
   const Tiles projected = Tiles::of_rows(a.columns, out()), own = Tiles::of_rows(a.rows, out());
-  kernels::parallel_parts(projected.count() + own.count(), [&](size_t i) {
+  kernels::parallel_tiles(projected.count() + own.count(), [&](size_t i) {
     const bool is_own = i >= projected.count();
     const size_t tile = is_own ? i - projected.count() : i;
     const auto [row, row_end] = is_own ? own.rows(tile) : projected.rows(tile);
@@ -171,17 +171,17 @@ void Convolution::backward_aggregate_first(const Step& step, ConstMatrix dz, Con
   const Matrix input_gradient = padded(workspace_->scratch(), dz.rows, linear_.in());
   backward_products(step, dz, past, input_gradient);
   if (initial_ != nullptr) initial_->take_gradient(input_gradient.columns_from(0, in()));
-  // What a row starts from: the own part, which has the residual's gradient in it; or that alone.
+  // What a row starts from: the own columns, which have the residual's gradient in it; or that alone.
   const ConstMatrix initial = input_.concat() ? ConstMatrix(input_gradient.columns_from(in(), linear_.in())) : past;
-  aggregate_all(step.batch.block(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
+  aggregate_all(step.batch.adjacency(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
 }
 
-// dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH_l on the own part], tile by tile.
+// dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH_l on the own columns], tile by tile.
 void Convolution::backward_products(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix input_gradient) const {
   const ConstMatrix wide_dz = linear_.wide(dz), weight = linear_.wide_weight();
   const size_t weight_tiles = linear_.weight_tiles().count(), halves = input_.concat() ? 2 : 1;
   const Tiles row_tiles = Tiles::of_rows(dz.rows, in());
-  kernels::parallel_parts(weight_tiles + halves * row_tiles.count(), [&](size_t i) {
+  kernels::parallel_tiles(weight_tiles + halves * row_tiles.count(), [&](size_t i) {
     if (i < weight_tiles) return linear_.backward_tile(i, wide_dz);
     const size_t place = i - weight_tiles;
     const bool own = place >= row_tiles.count();
@@ -204,10 +204,10 @@ void Convolution::backward_project_first(const Step& step, ConstMatrix dz, Const
   const size_t targets = dz.rows, sources = dh.rows;
   const ConstMatrix h = padded(linear_.input_memory(), sources, in());
   const Matrix dp = padded(workspace_->scratch(), sources, out()), dw = linear_.weight_gradient();
-  aggregate_all(step.batch.block(number()).backward, dz, {}, dp);
+  aggregate_all(step.batch.adjacency(number()).backward, dz, {}, dp);
 
   const Tiles row_tiles = Tiles::of_rows(sources, in()), weight_tiles = Tiles::of_weights(in(), out());
-  kernels::parallel_parts(row_tiles.count() + weight_tiles.count(), [&](size_t i) {
+  kernels::parallel_tiles(row_tiles.count() + weight_tiles.count(), [&](size_t i) {
     if (i >= row_tiles.count()) {
       const auto [row, row_end] = weight_tiles.rows(i - row_tiles.count());
       const auto [column, column_end] = weight_tiles.columns(i - row_tiles.count());
@@ -246,7 +246,7 @@ void Convolution::message(ConstMatrix own, Matrix out) const {
   if (norm_before_) activation_.infer(own, {}, h);
   const ConstMatrix from = norm_before_ ? ConstMatrix(h) : own;
   const Tiles tiles = Tiles::of_rows(out.rows, out.columns);
-  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
     const auto [row, row_end] = tiles.rows(i);
     const auto [column, column_end] = tiles.columns(i);
     multiply(from.rows_from(row, row_end), left_weight().columns_from(column, column_end),
@@ -271,7 +271,7 @@ void Convolution::infer(const InferenceRows& given, Matrix out) const {
   if (activates) activation_.infer(rows.own, {}, h);
   const ConstMatrix own = activates ? ConstMatrix(h) : rows.own;
   const Tiles tiles = Tiles::of_rows(out.rows, out.columns);
-  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
     const auto [row, row_end] = tiles.rows(i);
     const auto [column, column_end] = tiles.columns(i);
     const Matrix z = out.tile(row, row_end, column, column_end);

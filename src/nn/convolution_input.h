@@ -1,8 +1,8 @@
-// What a convolution multiplies by its weight, a part of layers: C = D([N(A)·H, H]), or D(N(A)·H) in the plain form,
-// and the dropout D with its masks.
+// What a convolution multiplies by its weight, a component of layers: C = D([N(A)·H, H]), or D(N(A)·H) in the plain
+// form, and the dropout D with its masks.
 //
-// D drops parts of C, or of H before it is aggregated (DropoutPlace). A·X that is computed ahead can only be dropped as
-// parts of C.
+// D drops values of C, or of H before it is aggregated (DropoutPlace). A·X that is computed ahead can only be dropped
+// as values of C.
 #pragma once
 
 #include "nn/model_options.h"

@@ -39,7 +39,7 @@ void InputLayer::forward(const Step& step, Matrix, Matrix out) {
 
 void InputLayer::forward_dense(const Step& step, Matrix z) {
   const Batch& batch = step.batch;
-  if (batch.input_block == nullptr) {
+  if (batch.input_adjacency == nullptr) {
     input_.gather(step, step.input.aggregated, step.input.x, linear_.input(z.rows));
   } else {
     const size_t size = batch.inputs.size() * kernels::padded_stride(in());
@@ -47,7 +47,7 @@ void InputLayer::forward_dense(const Step& step, Matrix z) {
     const Matrix x = padded(sources_.data(), batch.inputs.size(), in());
     gather_features(step.input.x, batch, x);
     input_.drop_sources(step, x);
-    input_.aggregate(step, batch.input_block->forward, x, {}, linear_.input(z.rows));
+    input_.aggregate(step, batch.input_adjacency->forward, x, {}, linear_.input(z.rows));
   }
   linear_.forward(z);
 }
@@ -55,7 +55,7 @@ void InputLayer::forward_dense(const Step& step, Matrix z) {
 void InputLayer::forward_sparse(const Step& step, Matrix z) {
   const FeatureMatrix& x = step.input.x;
   const FeatureMatrix* right = input_.concat() ? &x : nullptr;
-  if (step.batch.input_block == nullptr) {
+  if (step.batch.input_adjacency == nullptr) {
     sparse_rows_.gather(step, input_.stream(), {.left = step.input.aggregated, .right = right});
     return sparse_rows_.multiply(linear_, true, z);
   }
@@ -63,7 +63,7 @@ void InputLayer::forward_sparse(const Step& step, Matrix z) {
   sources_.reserve_discarding(sparse_rows_.rows() * kernels::padded_stride(out()));
   const Matrix product = padded(sources_.data(), sparse_rows_.rows(), out());
   sparse_rows_.multiply(linear_, false, product);
-  const SparseView& a = step.batch.input_block->forward;
+  const SparseView& a = step.batch.input_adjacency->forward;
   const ConstMatrix own = product.rows_from(product.rows - (input_.concat() ? z.rows : 0), product.rows);
   aggregate_all(a, product.rows_from(0, a.columns), own, z);
   if (const float* bias = linear_.bias())
@@ -84,8 +84,8 @@ Matrix InputLayer::backward(const Step& step, Matrix gradient) {
 
 void InputLayer::backward_sparse(const Step& step, ConstMatrix dz) {
   linear_.backward_bias(dz);
-  if (step.batch.input_block == nullptr) return sparse_rows_.backward(linear_, dz);
-  const SparseView& back = step.batch.input_block->backward;
+  if (step.batch.input_adjacency == nullptr) return sparse_rows_.backward(linear_, dz);
+  const SparseView& back = step.batch.input_adjacency->backward;
   const Matrix gradient = padded(sources_.data(), sparse_rows_.rows(), out());
   aggregate_all(back, dz, {}, gradient.rows_from(0, back.rows));
   if (input_.concat())

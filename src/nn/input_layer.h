@@ -3,9 +3,9 @@
 //   z = D([N(A)·X, X])·W + b,   H_1 = act(z), or z (last layer, or norm before)
 //
 // It takes the precomputed N(A)·X. Dense rows are gathered into one product; sparse rows and the identity become a
-// small sparse matrix of the batch (sparse_input.h). Where the batch has an input block A, the layer aggregates X by
-// it: dense rows as every convolution does; sparse ones are multiplied first, A·(D(X)·W_left) + D(X)·W_right, which has
-// no place for dropout after the aggregation. No gradient is computed for X.
+// small sparse matrix of the batch (sparse_input.h). Where the batch has an input adjacency A, the layer aggregates X
+// by it: dense rows as every convolution does; sparse ones are multiplied first, A·(D(X)·W_left) + D(X)·W_right, which
+// has no place for dropout after the aggregation. No gradient is computed for X.
 #pragma once
 
 #include "nn/activation.h"
@@ -41,7 +41,7 @@ class InputLayer final : public Layer {
   Linear linear_;
   Activation activation_;
   SparseInput sparse_rows_;
-  Buffer<float> sources_;  // if the batch has an input block: rows of X; if sparse, of their product with W
+  Buffer<float> sources_;  // if the batch has an input adjacency: rows of X; if sparse, of their product with W
 };
 
 }  // namespace cgcn

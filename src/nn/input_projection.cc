@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kName = "projection";
 
-// D drops parts of X, wherever the convolutions have it.
+// D drops values of X, wherever the convolutions have it.
 ModelOptions without_aggregation(ModelOptions options) {
   options = with_input_dropout(options);
   options.convolution = ConvolutionForm::kPlain;

@@ -51,7 +51,7 @@ void Linear::forward(Matrix z) const {
   const Matrix product(z.data, z.rows, wide_out(), z.stride);
   const ConstMatrix c = input(z.rows), w = wide_weight();
   const Tiles tiles = Tiles::of_rows(product.rows, product.columns);
-  kernels::parallel_parts(tiles.count(), [&](size_t i) {
+  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
     const auto [row, row_end] = tiles.rows(i);
     const auto [column, column_end] = tiles.columns(i);
     const Matrix tile = product.tile(row, row_end, column, column_end);
@@ -79,7 +79,7 @@ void Linear::clear_padding(Matrix z_gradient) const {
 void Linear::backward(Matrix z_gradient) const {
   backward_bias(z_gradient);
   const ConstMatrix dz = wide(z_gradient);
-  kernels::parallel_parts(weight_tiles().count(), [&](size_t i) { backward_tile(i, dz); });
+  kernels::parallel_tiles(weight_tiles().count(), [&](size_t i) { backward_tile(i, dz); });
   end_backward();
 }
 

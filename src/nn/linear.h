@@ -1,4 +1,4 @@
-// z = C·W + b, a part of layers: the weight and the bias, the rows C of a step, and the way back to the weight.
+// z = C·W + b, a component of layers: the weight and the bias, the rows C of a step, and the way back to the weight.
 #pragma once
 
 #include <string>
@@ -32,8 +32,8 @@ class Linear {
   void backward_bias(kernels::ConstMatrix z_gradient) const;
   void clear_padding(kernels::Matrix z_gradient) const;
 
-  // The same in parts, for a layer that has other products to compute in the same parallel loop: dW tile by tile, then
-  // end_backward(). wide(dz) and wide_weight() are dz and W as the products take them.
+  // The same in two steps, for a layer that has other products to compute in the same parallel loop: dW tile by tile,
+  // then end_backward(). wide(dz) and wide_weight() are dz and W as the products take them.
   kernels::ConstMatrix wide(kernels::ConstMatrix z_gradient) const;
   kernels::ConstMatrix wide_weight() const;
   kernels::Tiles weight_tiles() const;

@@ -145,8 +145,9 @@ uint64_t Model::sparse_input_bytes(uint64_t rows, uint64_t entries) const {
 // Returns the logits.
 Matrix Model::Network::forward(Step step) {
   reserve_for(step.batch);
-  CGCN_CHECK(options.layers == 1 || step.batch.blocks.size() == 1 || step.batch.blocks.size() == options.layers - 1);
-  CGCN_CHECK(!options.input_projection || step.batch.input_block != nullptr);
+  CGCN_CHECK(options.layers == 1 || step.batch.adjacencies.size() == 1 ||
+             step.batch.adjacencies.size() == options.layers - 1);
+  CGCN_CHECK(!options.input_projection || step.batch.input_adjacency != nullptr);
   const Remainder* remainder = options.layers > 1 ? step.batch.remainder(2) : nullptr;
   CGCN_CHECK(remainder == nullptr || step.input.history != nullptr);
   if (remainder == nullptr) return run_layers(step);

@@ -5,7 +5,7 @@
 //
 // D is inverted dropout on the concatenated input, after aggregation, as in the released code; without concatenation
 // only N(A)·H remains. Or D is applied to H_{l-1} before it is aggregated (Kipf and Welling). Layer 1 takes N(A)·X
-// precomputed, and drops parts of that, unless the batch has an input block; no gradient is computed for X. The
+// precomputed, and drops values of that, unless the batch has an input adjacency; no gradient is computed for X. The
 // residual joins hidden layers of equal width (2 … L-1) and takes H before dropout after aggregation, after dropout
 // before it.
 //

@@ -47,7 +47,7 @@ uint64_t planned_optimiser_bytes(const OptimiserOptions& options, const Model& m
 
 uint64_t Optimiser::bytes() {
   uint64_t total = 0;
-  for (const State& part : state()) total += part.values.size_bytes();
+  for (const State& kept : state()) total += kept.values.size_bytes();
   return total;
 }
 

@@ -1,4 +1,4 @@
-// The batch's rows of sparse features, or of the identity, as a small sparse matrix over the rows of W, a part of
+// The batch's rows of sparse features, or of the identity, as a small sparse matrix over the rows of W, a component of
 // layers: its products touch only the rows of W that it names.
 #pragma once
 

@@ -1,4 +1,4 @@
-// One block of memory for everything that a step needs: laid out twice by the same code, first to learn its size, then
+// One allocation for everything that a step needs: laid out twice by the same code, first to learn its size, then
 // to place it.
 //
 // A layer takes what it keeps from forward to backward. What it needs only while it runs, or only until the next layer

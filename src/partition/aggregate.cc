@@ -124,13 +124,13 @@ class Aggregator {
   }
 
   void sum_strip(kernels::RowRange chunk, Links links, kernels::ConstMatrix source, kernels::Matrix out) {
-    if (links == Links::kMadeOnce) blocks_.resize((chunk.size() + kRowBlock - 1) / kRowBlock);
+    if (links == Links::kMadeOnce) made_.resize((chunk.size() + kRowBlock - 1) / kRowBlock);
     parallel_blocks(chunk.size(), kRowBlock, [&](size_t first, size_t last) {
-      NormalisedRows::Block own;
-      NormalisedRows::Block& block = links == Links::kMadeAgain ? own : blocks_[first / kRowBlock];
-      if (links != Links::kThere) rows_.fill(chunk.begin + first, chunk.begin + last, block);
+      NormalisedRows::SparseRows own;
+      NormalisedRows::SparseRows& made = links == Links::kMadeAgain ? own : made_[first / kRowBlock];
+      if (links != Links::kThere) rows_.fill(chunk.begin + first, chunk.begin + last, made);
       const kernels::RowRange rows{0, last - first};
-      kernels::aggregate(block.view, source, rows, {out.row(first), rows.size(), out.columns, out.stride});
+      kernels::aggregate(made.view, source, rows, {out.row(first), rows.size(), out.columns, out.stride});
       if (!keeps_pages_) rows_.graph().release_rows(chunk.begin + first, chunk.begin + last);
     });
   }
@@ -261,7 +261,7 @@ class Aggregator {
   const NodeId n_;
   const uint64_t memory_;
   bool keeps_pages_ = true;
-  std::vector<NormalisedRows::Block> blocks_;
+  std::vector<NormalisedRows::SparseRows> made_;
   StoreWriter& writer_;
   Progress progress_;
 };

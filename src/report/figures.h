@@ -12,7 +12,7 @@ namespace cgcn {
 inline constexpr size_t kShownClasses = 128;
 nlohmann::json class_figures(const nlohmann::json& result);
 
-// Sizes and entropies as histograms; the block picture and the other figures as they are.
+// Sizes and entropies as histograms; the picture of links and the other figures as they are.
 nlohmann::json cluster_figures(const nlohmann::json& clusters);
 
 // As the run wrote them, once it is sure that the page can draw them.

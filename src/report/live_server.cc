@@ -77,7 +77,7 @@ std::string header(const std::string& request, const std::string& name) {
 struct LiveServer::Connection {
   int socket;
   double deadline;
-  std::string request, response;
+  std::string request = {}, response = {};
   size_t sent = 0;
   bool for_data = false;
   bool waits_to_write() const { return sent < response.size(); }
@@ -172,7 +172,7 @@ void LiveServer::accept_one(std::vector<Connection>& connections) {
     connections.erase(idle);
   }
   const int accepted = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (accepted >= 0) connections.push_back({accepted, now() + kMostHeadSeconds, {}, {}});
+  if (accepted >= 0) connections.push_back({.socket = accepted, .deadline = now() + kMostHeadSeconds});
 }
 
 // Reads until the request's head is there, writes until the answer is sent, then reads what still comes until the other

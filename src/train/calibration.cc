@@ -56,20 +56,20 @@ Slope slope_at(const SlabMatrix& logits, const Dataset& data, double b) {
     throw_if_interrupted();
     const size_t end = std::min<size_t>(data.num_nodes(), begin + kRowsFitted);
     const kernels::ConstMatrix rows = logits.read_rows({begin, end}, scratch.data());
-    std::vector<Slope> parts((rows.rows + kFittedBlock - 1) / kFittedBlock);
+    std::vector<Slope> slopes((rows.rows + kFittedBlock - 1) / kFittedBlock);
     parallel_blocks(rows.rows, kFittedBlock, [&](size_t first, size_t last) {
       for (size_t r = first; r < last; ++r) {
         const auto v = static_cast<NodeId>(begin + r);
         if (data.role(v) != Role::kValidation) continue;
         const Labels& labels = data.labels;
         if (labels.multi_label())
-          parts[first / kFittedBlock].add(slope_of_bits(rows.row(r), labels, v, b));
+          slopes[first / kFittedBlock].add(slope_of_bits(rows.row(r), labels, v, b));
         else if (labels.class_of(v) >= 0)
-          parts[first / kFittedBlock].add(
+          slopes[first / kFittedBlock].add(
               slope_of_row(rows.row(r), labels.num_classes(), static_cast<uint32_t>(labels.class_of(v)), b));
       }
     });
-    for (const Slope& part : parts) total.add(part);
+    for (const Slope& slope : slopes) total.add(slope);
   }
   return total;
 }

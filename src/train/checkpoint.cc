@@ -30,7 +30,7 @@ std::vector<uint64_t> shape_of(const Parameter& parameter) {
 std::string history_name(uint32_t layer) { return fmt::format("layer{}.history", layer); }
 
 template <class T>
-std::span<T> part_of(std::span<T> flat, const Parameter& parameter) {
+std::span<T> values_of(std::span<T> flat, const Parameter& parameter) {
   return flat.subspan(parameter.offset, parameter.size());
 }
 
@@ -95,7 +95,7 @@ void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf
   const ColumnScaling& scaling = origin.scaling;
   SafetensorsWriter writer;
   for (const Parameter& parameter : model.parameters())
-    writer.add<float>(parameter.name, shape_of(parameter), part_of(weights.values, parameter));
+    writer.add<float>(parameter.name, shape_of(parameter), values_of(weights.values, parameter));
   if (!scaling.empty()) {
     writer.add<float>("input.mean", {scaling.mean.size()}, scaling.mean);
     writer.add<float>("input.scale", {scaling.scale.size()}, scaling.scale);
@@ -152,7 +152,7 @@ SavedModel load_model(const fs::path& file) {
   for (const Parameter& parameter : planned.parameters()) check_shape(tensors, parameter.name, parameter);
   saved.model.emplace(saved.options.model, saved.shape, saved.options.train.seed);
   for (const Parameter& parameter : saved.model->parameters()) {
-    copy_finite(tensors, parameter.name, part_of(saved.model->values(), parameter));
+    copy_finite(tensors, parameter.name, values_of(saved.model->values(), parameter));
   }
   return saved;
 }
@@ -163,7 +163,7 @@ void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimis
   writer.add<uint64_t>("steps", {1}, {&steps, 1});
   for (const Parameter& parameter : model.parameters())
     for (const Optimiser::State& state : optimiser.state())
-      writer.add<float>(parameter.name + "." + state.name, shape_of(parameter), part_of(state.values, parameter));
+      writer.add<float>(parameter.name + "." + state.name, shape_of(parameter), values_of(state.values, parameter));
   for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
     writer.add<float>(history_name(l), {history->num_nodes(), model.layer_width(l)}, history->values(l));
   writer.write(file);
@@ -181,7 +181,7 @@ void load_optimiser(const fs::path& run, const SavedModel& saved, const Model& m
   optimiser.set_steps(steps);
   for (const Parameter& parameter : model.parameters())
     for (const Optimiser::State& state : optimiser.state())
-      copy_finite(tensors, parameter.name + "." + state.name, part_of(state.values, parameter));
+      copy_finite(tensors, parameter.name + "." + state.name, values_of(state.values, parameter));
   for (uint32_t l = 1; history != nullptr && l <= history->num_layers(); ++l)
     copy_finite(tensors, history_name(l), history->values(l));
 }

@@ -169,9 +169,9 @@ nlohmann::json describe_embeddings(const RowSample& sample, const Dataset& data)
       if (has_class(data.labels, sample.nodes[r], shown[k])) own.push_back(k);
     classes.push_back(own);
   }
-  constexpr const char* kParts[] = {"train", "validation", "test"};
+  constexpr const char* kRoleNames[] = {"train", "validation", "test"};
   const auto tested = static_cast<size_t>(tested_role(data));
-  return {{"part", kParts[tested]},
+  return {{"part", kRoleNames[tested]},
           {"nodes", data.split_sizes()[tested]},
           {"share", {four_digits(components.share[0]), four_digits(components.share[1])}},
           {"x", x},

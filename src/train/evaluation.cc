@@ -16,25 +16,25 @@
 namespace cgcn {
 namespace {
 
-constexpr uint32_t kBlocksAhead = 2;  // prepared while one is in use
+constexpr uint32_t kClustersAhead = 2;  // prepared while one is in use
 
-constexpr uint64_t kLeastInBlock = 4;  // nodes, on average: of fewer no link is left, and METIS takes minutes
+constexpr uint64_t kLeastInCluster = 4;  // nodes, on average: of fewer no link is left, and METIS takes minutes
 
-PartitionOptions whole_graph_in(uint32_t blocks, const Store& store, uint64_t budget) {
-  const uint64_t nodes = store.dataset().num_nodes(), most = std::max<uint64_t>(1, nodes / kLeastInBlock);
-  if (blocks > most)
-    throw Error(
-        fmt::format("{} blocks of {} nodes have fewer than {} nodes each", blocks, format_count(nodes), kLeastInBlock),
-        "--evaluation-blocks", fmt::format("{} or fewer", most));
+PartitionOptions whole_graph_in(uint32_t clusters, const Store& store, uint64_t budget) {
+  const uint64_t nodes = store.dataset().num_nodes(), most = std::max<uint64_t>(1, nodes / kLeastInCluster);
+  if (clusters > most)
+    throw Error(fmt::format("{} blocks of {} nodes have fewer than {} nodes each", clusters, format_count(nodes),
+                            kLeastInCluster),
+                "--evaluation-blocks", fmt::format("{} or fewer", most));
   PartitionOptions options;
-  options.parts = blocks;
+  options.parts = clusters;
   options.transductive = true;
   options.take_memory(budget, store);
   return options;
 }
 
-PreparedFeatures prepare_in_blocks(const ClusterLayout& layout, const RunOptions& options, const ColumnScaling& scaling,
-                                   uint64_t budget) {
+PreparedFeatures prepare_in_clusters(const ClusterLayout& layout, const RunOptions& options,
+                                     const ColumnScaling& scaling, uint64_t budget) {
   layout.files->release_pages();
   return prepare_features(layout, layout.data, options.evaluated_product(), scaling, memory_left(budget));
 }
@@ -68,7 +68,7 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
     evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
   if (!work.ranks || !has_ranking(data.labels)) return;
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
-    if (const std::optional<RankScores> ranking = rank_part(logits, data, role, memory))
+    if (const std::optional<RankScores> ranking = rank_role(logits, data, role, memory))
       evaluation.of(role).set_ranking(*ranking);
 }
 
@@ -130,40 +130,40 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   return evaluation;
 }
 
-BlockEvaluator::BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling,
-                               uint32_t blocks, uint64_t budget)
+ClusterEvaluator::ClusterEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling,
+                                   uint32_t clusters, uint64_t budget)
     : budget_(budget),
-      layout_(ensure_partition(store, whole_graph_in(blocks, store, budget)).layout),
-      features_(prepare_in_blocks(layout_, options, scaling, budget)),
+      layout_(ensure_partition(store, whole_graph_in(clusters, store, budget)).layout),
+      features_(prepare_in_clusters(layout_, options, scaling, budget)),
       batches_(layout_, {.normalisation = options.model.layer_normalisation(),
                          .aggregates_input = options.model.input_projection}) {
   release_pages();
 }
 
-void BlockEvaluator::release_pages() const {
+void ClusterEvaluator::release_pages() const {
   layout_.files->release_pages();
   features_.aggregated.release_rows(0, features_.aggregated.rows());
 }
 
-uint64_t BlockEvaluator::buffer_bytes(Model& model) const {
+uint64_t ClusterEvaluator::buffer_bytes(Model& model) const {
   const uint64_t before = model.workspace_bytes();
   model.reserve(batches_.limits());
-  return model.workspace_bytes() - before + (kBlocksAhead + 1) * batches_.storage_bytes() +
+  return model.workspace_bytes() - before + (kClustersAhead + 1) * batches_.storage_bytes() +
          uint64_t{batches_.limits().max_nodes} * model.shape().num_classes * sizeof(float);
 }
 
-uint64_t BlockEvaluator::mapped_bytes() const {
+uint64_t ClusterEvaluator::mapped_bytes() const {
   return layout_.data.graph.stored_bytes() + features_.x.stored_bytes() + features_.aggregated.stored_bytes();
 }
 
-Evaluation BlockEvaluator::evaluate(Model& model, const OutputRule& rule) const {
+Evaluation ClusterEvaluator::evaluate(Model& model, const OutputRule& rule) const {
   const Timer timer;
   const uint32_t classes = model.shape().num_classes;
   model.reserve(batches_.limits());
   Buffer<float> logits(size_t{batches_.limits().max_nodes} * classes);
   Evaluation evaluation = nothing_scored(model);
   evaluation.rule = rule;
-  BatchQueue queue(batches_, 0, 1, 0, kBlocksAhead);
+  BatchQueue queue(batches_, 0, 1, 0, kClustersAhead);
   for (uint32_t i = 0; i < batches_.batches_per_epoch(); ++i) {
     throw_if_interrupted();
     const Batch& batch = queue.next();  // one cluster: its rows are neighbours in the layout

@@ -50,13 +50,14 @@ uint64_t memory_beside_inference(const Model& model, const Dataset& data);
 // The least that evaluate_exactly works with.
 uint64_t least_evaluation_memory(const Model& model, const Dataset& data);
 
-// As the released code validates: the graph is cut into METIS blocks, and edges between blocks are left out from layer
-// 2 on. Cheaper and a little wrong. The blocks are kept with the store as a partition is.
-class BlockEvaluator {
+// As the released code validates: the whole graph is cut into METIS clusters (“blocks” in --evaluation blocks), and
+// edges between them are left out from layer 2 on. Cheaper and a little wrong. The clusters are kept with the store as
+// a partition is.
+class ClusterEvaluator {
  public:
   // budget: of memory, for the whole process.
-  BlockEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling, uint32_t blocks,
-                 uint64_t budget);
+  ClusterEvaluator(const Store& store, const RunOptions& options, const ColumnScaling& scaling, uint32_t clusters,
+                   uint64_t budget);
   Evaluation evaluate(Model& model, const OutputRule& rule = {}) const;
   // For a plan of memory: batches and logits, with the model's workspace for them; and all that may be mapped.
   uint64_t buffer_bytes(Model& model) const;

@@ -166,11 +166,11 @@ SlabMatrix GraphShare::collect_all(const SlabMatrix& matrix, uint64_t memory) co
   const size_t nodes = ranges_.back().end, columns = matrix.columns();
   const bool fits = uint64_t{nodes} * columns * sizeof(float) < memory;
   SlabMatrix all = is_alone() || group_->is_first() ? SlabMatrix(nodes, columns, fits ? 0 : columns) : SlabMatrix();
-  collect(matrix, kRowsAtOnce, [&](ConstMatrix part, NodeId first) {
-    const RowRange range{first, first + part.rows};
-    Buffer<float> scratch(all.spilled() ? part.rows * columns : 0);
+  collect(matrix, kRowsAtOnce, [&](ConstMatrix rows, NodeId first) {
+    const RowRange range{first, first + rows.rows};
+    Buffer<float> scratch(all.spilled() ? rows.rows * columns : 0);
     const kernels::Matrix place = all.place_rows(range, scratch.data());
-    std::copy_n(part.data, part.rows * columns, place.data);
+    std::copy_n(rows.data, rows.rows * columns, place.data);
     all.write_rows(range, scratch.data());
   });
   return all;

@@ -138,9 +138,9 @@ void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
   }
 }
 
-void Inference::fill(RowRange nodes, NormalisedRows::Block& block) const {
-  rows_.fill(nodes.begin, nodes.end, block);
-  share_.to_rows(block.columns);
+void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
+  rows_.fill(nodes.begin, nodes.end, links);
+  share_.to_rows(links.columns);
 }
 
 SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
@@ -197,10 +197,10 @@ SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatri
 ConstMatrix Inference::aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, RowRange range,
                                       float* scratch) const {
   if (messages.spilled()) return aggregated.read_rows(own_place(range), scratch);
-  NormalisedRows::Block block;
-  fill(range, block);
+  NormalisedRows::SparseRows links;
+  fill(range, links);
   const Matrix out(scratch, range.size(), messages.columns());
-  kernels::aggregate(block.view, messages.matrix(), {0, range.size()}, out);
+  kernels::aggregate(links.view, messages.matrix(), {0, range.size()}, out);
   return out;
 }
 
@@ -211,10 +211,10 @@ SlabMatrix Inference::aggregate_slabs(const SlabMatrix& source) const {
   for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
     const ConstMatrix from = source.read_slab(slab, loaded);
     for_each_block("Aggregating", [&](RowRange range) {
-      NormalisedRows::Block block;
-      fill(range, block);
+      NormalisedRows::SparseRows links;
+      fill(range, links);
       Buffer<float> sums(range.size() * from.columns);
-      kernels::aggregate(block.view, from, {0, range.size()}, Matrix(sums.data(), range.size(), from.columns));
+      kernels::aggregate(links.view, from, {0, range.size()}, Matrix(sums.data(), range.size(), from.columns));
       out.write_slab_rows(slab, own_place(range), sums.data());
     });
   }

@@ -55,7 +55,7 @@ class Inference {
     return {nodes.begin - share_.own().begin, nodes.end - share_.own().begin};
   }
   void take_rows(const SlabMatrix& from, RowSample& sample) const;
-  void fill(kernels::RowRange nodes, NormalisedRows::Block& block) const;
+  void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
   SlabMatrix run_stage(const InferenceStage& stage, SlabMatrix own) const;

@@ -15,8 +15,8 @@ constexpr size_t kScoredRows = 1024;  // rows a task
 
 double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
 
-double ratio(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+double ratio(uint64_t count, uint64_t total) {
+  return total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
 }
 
 }  // namespace

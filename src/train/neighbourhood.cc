@@ -135,18 +135,18 @@ void NeighbourhoodInference::for_each_block(const Rows& rows, Work&& work) const
 
 Buffer<float> NeighbourhoodInference::aggregate(const NormalisedRows& normalised, const Slots& slots, const Rows& rows,
                                                 const Rows& from, kernels::ConstMatrix source) const {
-  NormalisedRows::Block block;
-  block.offsets.assign(1, 0);
+  NormalisedRows::SparseRows links;
+  links.offsets.assign(1, 0);
   for (const uint32_t row : slots) {
     if (row != kEmpty)
       normalised.for_each(rows[row], [&](NodeId u, float value) {
-        block.columns.push_back(place_of(u, from));
-        block.values.push_back(value);
+        links.columns.push_back(place_of(u, from));
+        links.values.push_back(value);
       });
-    block.offsets.push_back(block.columns.size());
+    links.offsets.push_back(links.columns.size());
   }
-  const SparseView view{static_cast<uint32_t>(slots.size()), static_cast<uint32_t>(from.size()), block.offsets.data(),
-                        block.columns.data(), block.values.data()};
+  const SparseView view{static_cast<uint32_t>(slots.size()), static_cast<uint32_t>(from.size()), links.offsets.data(),
+                        links.columns.data(), links.values.data()};
   Buffer<float> out(slots.size() * source.columns);
   kernels::aggregate(view, source, {0, slots.size()}, kernels::Matrix(out.data(), slots.size(), source.columns));
   return out;

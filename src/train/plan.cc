@@ -57,7 +57,7 @@ void require_possible(const RunOptions& options, const Dataset& data) {
       throw Error(fmt::format("needs two classes, or a multi-label graph; this one has {} classes, one per node",
                               data.labels.num_classes()),
                   "--select-by", "micro-f1, macro-f1 or loss");
-    if (options.train.evaluation.kind == EvaluationKind::kBlocks)
+    if (options.train.evaluation.kind == EvaluationKind::kClusters)
       throw Error("ranks the nodes of the whole graph, and blocks are scored one by one", "--select-by",
                   "leave --evaluation blocks out, or select by another score");
   }
@@ -155,7 +155,7 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
   bytes += least_evaluation_memory(model, data) +
            scaled_bytes(options, data.features, options.evaluated_product().has_value());
   bytes = std::max(bytes, least_aggregation_memory(data));
-  if (options.train.evaluation.kind == EvaluationKind::kBlocks)
+  if (options.train.evaluation.kind == EvaluationKind::kClusters)
     bytes = std::max(bytes, resident_model_bytes(options, model) +
                                 estimate_metis_memory(data.num_nodes(), data.graph.num_entries()));
   return bytes;

@@ -208,7 +208,7 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options, Smoothing smoot
     require_comparable();
     if (smoothing == Smoothing::kNone) return;
     require_smoothing();
-    if (options.kind == EvaluationKind::kBlocks)
+    if (options.kind == EvaluationKind::kClusters)
       throw Error("spreads labels on the whole graph, which blocks are not", "--smooth",
                   "leave it or --evaluation blocks out");
   });
@@ -220,10 +220,10 @@ Evaluation Predictor::evaluate(const EvaluationOptions& options, Smoothing smoot
 }
 
 Evaluation Predictor::score(const EvaluationOptions& options, Smoothing smoothing) {
-  if (options.kind == EvaluationKind::kBlocks) {
-    std::optional<BlockEvaluator> blocks;
-    group_.in_turn([&] { blocks.emplace(store_, saved_.options, saved_.scaling, options.blocks, memory_); });
-    return blocks->evaluate(*saved_.model, saved_.rule);
+  if (options.kind == EvaluationKind::kClusters) {
+    std::optional<ClusterEvaluator> evaluator;
+    group_.in_turn([&] { evaluator.emplace(store_, saved_.options, saved_.scaling, options.clusters, memory_); });
+    return evaluator->evaluate(*saved_.model, saved_.rule);
   }
   const InferenceInput input = inference_input();
   return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true,

@@ -53,7 +53,7 @@ class InputPlan {
     memory_.need("workspace", model.workspace_bytes() + model.sparse_input_bytes(rows(), sparse_entries_) +
                                   SlotGradients::planned_row_bytes(model, sparse_entries_,
                                                                    plan.options.train.batches_per_step, plan.ranks));
-    if (input.blocks) memory_.need("evaluation in blocks", input.blocks->buffer_bytes(model));
+    if (input.cluster_evaluator) memory_.need("evaluation in blocks", input.cluster_evaluator->buffer_bytes(model));
     const uint64_t scaled =
         scaled_bytes(plan.options, plan.data.features, plan.options.evaluated_product().has_value());
     memory_.need_at_times("exact evaluation", least_evaluation_memory(model, plan.data) + scaled);
@@ -173,8 +173,8 @@ TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input) {
 
 namespace {
 
-bool evaluates_blocks(const TrainingPlan& plan) {
-  return plan.options.train.evaluation.kind == EvaluationKind::kBlocks && plan.data.split_sizes()[1] > 0;
+bool evaluates_clusters(const TrainingPlan& plan) {
+  return plan.options.train.evaluation.kind == EvaluationKind::kClusters && plan.data.split_sizes()[1] > 0;
 }
 
 // The layout and its features.
@@ -186,12 +186,13 @@ void prepare_rows(const TrainingPlan& plan, StageTimes& stages, TrainingInput& i
 
 }  // namespace
 
-void prepare_kept_parts(const TrainingPlan& plan) {
+void prepare_kept_files(const TrainingPlan& plan) {
   StageTimes unused;
   TrainingInput input;
   prepare_rows(plan, unused, input);
   const EvaluationOptions& evaluation = plan.options.train.evaluation;
-  if (evaluates_blocks(plan)) BlockEvaluator(plan.store, plan.options, input.scaling, evaluation.blocks, plan.budget);
+  if (evaluates_clusters(plan))
+    ClusterEvaluator(plan.store, plan.options, input.scaling, evaluation.clusters, plan.budget);
 }
 
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
@@ -205,10 +206,10 @@ TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
     input.release_pages();
   };
   const EvaluationOptions& evaluation = plan.options.train.evaluation;
-  if (evaluates_blocks(plan))
+  if (evaluates_clusters(plan))
     stages.time(Stage::kPartition, [&] {
       release_pages();
-      input.blocks.emplace(plan.store, plan.options, input.scaling, evaluation.blocks, plan.budget);
+      input.cluster_evaluator.emplace(plan.store, plan.options, input.scaling, evaluation.clusters, plan.budget);
     });
   release_pages();
   const InputPlan settled(plan, input);

@@ -16,11 +16,11 @@ namespace cgcn {
 struct TrainingInput {
   ClusterLayout layout;
   ColumnScaling scaling;
-  TargetScaling target;                  // of labels that are numbers
-  std::vector<float> class_weights;      // empty: all classes count the same
-  PreparedFeatures features;             // of the layout's rows
-  std::unique_ptr<BatchSource> batches;  // reads from disk what does not fit in memory
-  std::optional<BlockEvaluator> blocks;  // where epochs are evaluated so
+  TargetScaling target;                               // of labels that are numbers
+  std::vector<float> class_weights;                   // empty: all classes count the same
+  PreparedFeatures features;                          // of the layout's rows
+  std::unique_ptr<BatchSource> batches;               // reads from disk what does not fit in memory
+  std::optional<ClusterEvaluator> cluster_evaluator;  // where epochs are evaluated so
   // As planned: all that is resident while it trains, and what an exact evaluation may take when the mapped pages of
   // that are given back.
   uint64_t training_memory = 0, evaluation_memory = 0;
@@ -35,7 +35,7 @@ struct TrainingInput {
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages);
 
 // What of it is kept beside the store, so that others find it.
-void prepare_kept_parts(const TrainingPlan& plan);
+void prepare_kept_files(const TrainingPlan& plan);
 
 TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input);
 

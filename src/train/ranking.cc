@@ -142,7 +142,7 @@ void for_each_ranked_class(const SlabMatrix& logits, const Dataset& data, Role r
   }
 }
 
-std::optional<RankScores> rank_part(const SlabMatrix& logits, const Dataset& data, Role role, uint64_t memory) {
+std::optional<RankScores> rank_role(const SlabMatrix& logits, const Dataset& data, Role role, uint64_t memory) {
   const uint32_t classes = data.labels.num_classes();
   std::vector<double> areas(classes, -1), precisions(classes, -1);
   for_each_ranked_class(logits, data, role, memory, [&](uint32_t c, const RankedClass& ranked) {

@@ -37,6 +37,6 @@ void for_each_ranked_class(const SlabMatrix& logits, const Dataset& data, Role r
 
 // ROC-AUC over the classes that some nodes have and some have not, average precision over those that some have. Nothing
 // if there is no such class.
-std::optional<RankScores> rank_part(const SlabMatrix& logits, const Dataset& data, Role role, uint64_t memory);
+std::optional<RankScores> rank_role(const SlabMatrix& logits, const Dataset& data, Role role, uint64_t memory);
 
 }  // namespace cgcn

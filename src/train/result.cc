@@ -47,7 +47,7 @@ nlohmann::json describe_tally(const Tally& tally, const std::function<std::strin
 
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data) {
   const Evaluation& evaluation = *summary.evaluation;
-  const auto part = [&](const Tally& tally) {
+  const auto of_role = [&](const Tally& tally) {
     return describe_tally(tally, [&](uint32_t c) { return data.class_name(c); });
   };
   nlohmann::json stages = nlohmann::json::array();
@@ -65,9 +65,9 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
   }
   const uint32_t epochs = std::max(1u, summary.epochs);
   nlohmann::json result = {{"run", summary.run.string()},
-                           {"train", part(evaluation.train)},
-                           {"validation", part(evaluation.validation)},
-                           {"test", part(evaluation.test)},
+                           {"train", of_role(evaluation.train)},
+                           {"validation", of_role(evaluation.validation)},
+                           {"test", of_role(evaluation.test)},
                            {"epochs", summary.epochs},
                            {"kept_epoch", summary.kept_epoch},
                            {"stopped_early", summary.stopped_early},

@@ -8,9 +8,9 @@
 namespace cgcn {
 
 Scores RunEvaluation::validate() {
-  if (input_.blocks) {
-    if (input_.training_memory + input_.blocks->mapped_bytes() > plan_.budget) release_pages();
-    return input_.blocks->evaluate(model_, rule()).validation.scores();
+  if (input_.cluster_evaluator) {
+    if (input_.training_memory + input_.cluster_evaluator->mapped_bytes() > plan_.budget) release_pages();
+    return input_.cluster_evaluator->evaluate(model_, rule()).validation.scores();
   }
   if (group_.size() == 1)  // the ranks of a group share all nodes
     if (const std::optional<Scores> scores = score_neighbourhood()) return *scores;
@@ -56,7 +56,7 @@ std::optional<Scores> RunEvaluation::score_neighbourhood() {
   Tally tally(shape.num_classes, shape.multi_label);
   tally.add(rows.matrix().data, shape.num_classes, 0, nodes_, plan_.data.labels, rule());
   if (ranks())
-    if (const auto ranking = rank_part(rows, plan_.data, Role::kValidation, memory_left(plan_.budget)))
+    if (const auto ranking = rank_role(rows, plan_.data, Role::kValidation, memory_left(plan_.budget)))
       tally.set_ranking(*ranking);
   return tally.scores();
 }

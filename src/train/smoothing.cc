@@ -134,10 +134,10 @@ class Smoother {
   void propagate_once(const float* kept, const float* now, float* next, size_t width, float alpha) {
     parallel_blocks(nodes_, kInferenceBlock, [&](size_t begin, size_t end) {
       throw_if_interrupted();
-      NormalisedRows::Block block;
-      rows_.fill(begin, end, block);
+      NormalisedRows::SparseRows links;
+      rows_.fill(begin, end, links);
       float* out = next + begin * width;
-      kernels::aggregate(block.view, ConstMatrix(now, nodes_, width), {0, end - begin},
+      kernels::aggregate(links.view, ConstMatrix(now, nodes_, width), {0, end - begin},
                          Matrix(out, end - begin, width));
       for (size_t i = 0; i < (end - begin) * width; ++i)
         out[i] = alpha * out[i] + (1 - alpha) * kept[begin * width + i];

@@ -85,9 +85,9 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
   Buffer<float> aggregated(nodes * columns);
   const NormalisedRows rows(data.graph, normalisation);
   parallel_blocks(nodes, kStandardisedRows, [&](size_t begin, size_t end) {
-    NormalisedRows::Block block;
-    rows.fill(begin, end, block);
-    kernels::aggregate(block.view, {x.dense32().data(), nodes, columns}, {0, end - begin},
+    NormalisedRows::SparseRows links;
+    rows.fill(begin, end, links);
+    kernels::aggregate(links.view, {x.dense32().data(), nodes, columns}, {0, end - begin},
                        {aggregated.data() + begin * columns, end - begin, columns});
   });
   return {std::move(x), FeatureMatrix::dense(std::move(aggregated), static_cast<uint32_t>(columns))};

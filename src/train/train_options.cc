@@ -97,13 +97,13 @@ void TrainOptions::list_options(OptionList& list) {
 
 void EvaluationOptions::list_options(OptionList& list) {
   list.begin_group("Evaluation");
-  list.add_choice("evaluation", &kind, {{"exact", EvaluationKind::kExact}, {"blocks", EvaluationKind::kBlocks}},
+  list.add_choice("evaluation", &kind, {{"exact", EvaluationKind::kExact}, {"blocks", EvaluationKind::kClusters}},
                   "exact: on the whole graph; blocks: cheaper, on METIS blocks without the edges between them")
       .resumable();
-  list.add("evaluation-blocks", &blocks, "with --evaluation blocks: number of blocks")
+  list.add("evaluation-blocks", &clusters, "with --evaluation blocks: number of blocks")
       .range(1, 1e6)
       .resumable()
-      .needs([this] { return kind == EvaluationKind::kBlocks; }, "--evaluation exact");
+      .needs([this] { return kind == EvaluationKind::kClusters; }, "--evaluation exact");
 }
 
 void SmoothingOptions::list_options(OptionList& list) {

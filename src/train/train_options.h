@@ -17,11 +17,11 @@ enum class SelectBy { kAuto, kMicroF1, kMacroF1, kAccuracy, kLoss, kRocAuc, kAve
 // Multi-label: a class is predicted above the probability 0.5, or above what is best on validation.
 enum class Thresholds { kFixed, kValidation };
 
-enum class EvaluationKind { kExact, kBlocks };
+enum class EvaluationKind { kExact, kClusters };
 
 struct EvaluationOptions {
   EvaluationKind kind = EvaluationKind::kExact;
-  uint32_t blocks = 20;  // kBlocks: into how many the graph is cut
+  uint32_t clusters = 20;  // kClusters: into how many the graph is cut
 
   void list_options(OptionList& list);
 };

@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mapping_faults.h"
-#include "partition/block_picture.h"
+#include "partition/link_picture.h"
 #include "train/embedding_picture.h"
 #include "train/result.h"
 #include "train/selection.h"
@@ -34,7 +34,7 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
     StageTimes waited;
     waited.time(Stage::kPartition, [&] {
       group.in_turn([&] {
-        if (group.place_on_this_host() == 0) prepare_kept_parts(plan);
+        if (group.place_on_this_host() == 0) prepare_kept_files(plan);
       });
     });
     stages.add(waited.list());
@@ -86,7 +86,7 @@ Training::Training(const Store& store, const RunOptions& options, RunDirectory r
   if (plan_.data.labels.regression()) model_.set_regression(plan_.options.train.loss, input_.target);
   if (!input_.class_weights.empty()) model_.weigh_classes(input_.class_weights);
   model_.reserve(input_.batches->limits());
-  if (input_.blocks) model_.reserve(input_.blocks->limits());
+  if (input_.cluster_evaluator) model_.reserve(input_.cluster_evaluator->limits());
   begin();
 }
 
@@ -123,7 +123,7 @@ void Training::begin() {
 void Training::share_state() {
   if (group_.size() == 1) return;
   group_.broadcast(std::as_writable_bytes(model_.values()));
-  for (const Optimiser::State& part : optimiser_->state()) group_.broadcast(std::as_writable_bytes(part.values));
+  for (const Optimiser::State& kept : optimiser_->state()) group_.broadcast(std::as_writable_bytes(kept.values));
   optimiser_->set_steps(group_.broadcast_value(optimiser_->steps()));
   state_ = parse_json(group_.broadcast(to_text(nlohmann::json(state_)))).get<TrainingState>();
 }

@@ -52,9 +52,9 @@ void expect_exact(const Batch& batch, const Case& made) {
   for (size_t i = 0; i < n; ++i)
     for (size_t j = 0; j < n; ++j) adjacency[i][j] = whole[batch.inputs[i]][batch.inputs[j]];
   const auto expected = test::normalise_densely(adjacency, made.options.normalisation);
-  ASSERT_EQ(batch.blocks.size(), 1u);
-  ASSERT_EQ(batch.blocks[0].forward.rows, n);
-  const auto forward = densify(batch.blocks[0].forward), backward = densify(batch.blocks[0].backward);
+  ASSERT_EQ(batch.adjacencies.size(), 1u);
+  ASSERT_EQ(batch.adjacencies[0].forward.rows, n);
+  const auto forward = densify(batch.adjacencies[0].forward), backward = densify(batch.adjacencies[0].backward);
   std::vector<uint32_t> loss_rows;
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < n; ++j) {
@@ -69,7 +69,7 @@ void expect_exact(const Batch& batch, const Case& made) {
   EXPECT_EQ(batch.num_outputs, n);
 }
 
-TEST(ClusterBatches, BlocksOfRandomGraphsAreExact) {
+TEST(ClusterBatches, AdjacenciesOfRandomGraphsAreExact) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     const test::TemporaryFolder folder;
@@ -83,7 +83,7 @@ TEST(ClusterBatches, BlocksOfRandomGraphsAreExact) {
         batches.prepare(epoch, index, *storage);
         const Batch& batch = storage->batch;
         EXPECT_LE(batch.inputs.size(), batches.limits().max_nodes);
-        EXPECT_LE(batch.blocks[0].forward.num_entries(), batches.limits().max_entries);
+        EXPECT_LE(batch.adjacencies[0].forward.num_entries(), batches.limits().max_entries);
         expect_exact(batch, made);
         seen.insert(seen.end(), batch.inputs.begin(), batch.inputs.end());
       }
@@ -103,8 +103,8 @@ std::vector<double> fingerprint(const Batch& batch) {
   std::vector<double> all{double(batch.epoch), double(batch.index), double(batch.num_outputs)};
   all.insert(all.end(), batch.inputs.begin(), batch.inputs.end());
   all.insert(all.end(), batch.loss_rows.begin(), batch.loss_rows.end());
-  const Block& block = batch.blocks[0];
-  for (const SparseView* view : {&block.forward, &block.backward}) {
+  const Adjacency& adjacency = batch.adjacencies[0];
+  for (const SparseView* view : {&adjacency.forward, &adjacency.backward}) {
     all.insert(all.end(), view->offsets, view->offsets + view->rows + 1);
     all.insert(all.end(), view->column_indices, view->column_indices + view->num_entries());
     all.insert(all.end(), view->values, view->values + view->num_entries());

@@ -63,7 +63,7 @@ TEST(Draws, FanoutsCountFromTheLastLayerDown) {
   EXPECT_EQ(drawn(sampler, {.layer = 2}).size(), 5u);
 }
 
-// The same through a whole batch: what the option says is what its blocks have.
+// The same through a whole batch: what the option says is what its adjacencies have.
 TEST(Draws, FanoutsOfABatchCountFromTheLastLayerDown) {
   log::set_level(log::Level::kQuiet);
   const test::TemporaryFolder folder;
@@ -89,8 +89,8 @@ TEST(Draws, FanoutsOfABatchCountFromTheLastLayerDown) {
     const auto storage = batches->make_storage();
     batches->prepare(0, 0, *storage);
     const Batch& batch = storage->batch;
-    EXPECT_EQ(batch.block(3).forward.num_entries(), 4u * 2);
-    EXPECT_EQ(batch.block(2).forward.num_entries(), uint64_t{batch.rows_of_layer(2)} * 5);
+    EXPECT_EQ(batch.adjacency(3).forward.num_entries(), 4u * 2);
+    EXPECT_EQ(batch.adjacency(2).forward.num_entries(), uint64_t{batch.rows_of_layer(2)} * 5);
   }
   log::set_level(log::Level::kNormal);
 }

@@ -21,7 +21,7 @@ Store import(const fs::path& source, const fs::path& target) {
   return Store(target);
 }
 
-// Every node once an epoch; every row of every block has exactly the store's links to nodes of the same batch.
+// Every node once an epoch; every row of every adjacency has exactly the store's links to nodes of the same batch.
 void expect_exact_epoch(const ClusterLayout& layout, const Dataset& data, uint32_t q) {
   const ClusterBatches batches(layout, {.clusters_per_batch = q, .normalisation = {NormalisationKind::kMean}});
   const auto storage = batches.make_storage();
@@ -37,16 +37,16 @@ void expect_exact_epoch(const ClusterLayout& layout, const Dataset& data, uint32
       ASSERT_FALSE(seen[v]);
       seen[v] = true;
     }
-    const SparseView& block = batch.blocks[0].forward;
-    for (uint32_t i = 0; i < block.rows; ++i) {
+    const SparseView& adjacency = batch.adjacencies[0].forward;
+    for (uint32_t i = 0; i < adjacency.rows; ++i) {
       std::set<uint32_t> expected;
       for (const NodeId u : data.graph.neighbours(layout.order[batch.inputs[i]]))
         if (batch_row[u] != 0) expected.insert(batch_row[u] - 1);
-      const std::set<uint32_t> found(block.column_indices + block.offsets[i],
-                                     block.column_indices + block.offsets[i + 1]);
+      const std::set<uint32_t> found(adjacency.column_indices + adjacency.offsets[i],
+                                     adjacency.column_indices + adjacency.offsets[i + 1]);
       ASSERT_EQ(found, expected);
-      for (uint64_t e = block.offsets[i]; e < block.offsets[i + 1]; ++e)
-        ASSERT_EQ(block.values[e], 1.0f / static_cast<float>(expected.size()));
+      for (uint64_t e = adjacency.offsets[i]; e < adjacency.offsets[i + 1]; ++e)
+        ASSERT_EQ(adjacency.values[e], 1.0f / static_cast<float>(expected.size()));
     }
     for (const NodeId r : batch.inputs) batch_row[layout.order[r]] = 0;
     nodes += batch.inputs.size();

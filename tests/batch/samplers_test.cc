@@ -185,20 +185,20 @@ class Methods : public testing::TestWithParam<Method> {
   }
 };
 
-void expect_transposed(const Block& block) {
+void expect_transposed(const Adjacency& adjacency) {
   std::set<std::tuple<uint32_t, uint32_t, float>> forward, backward;
-  for (uint32_t i = 0; i < block.forward.rows; ++i)
-    for (uint64_t e = block.forward.offsets[i]; e < block.forward.offsets[i + 1]; ++e)
-      EXPECT_TRUE(forward.emplace(i, block.forward.column_indices[e], block.forward.values[e]).second);
-  for (uint32_t j = 0; j < block.backward.rows; ++j)
-    for (uint64_t e = block.backward.offsets[j]; e < block.backward.offsets[j + 1]; ++e)
-      backward.emplace(block.backward.column_indices[e], j, block.backward.values[e]);
+  for (uint32_t i = 0; i < adjacency.forward.rows; ++i)
+    for (uint64_t e = adjacency.forward.offsets[i]; e < adjacency.forward.offsets[i + 1]; ++e)
+      EXPECT_TRUE(forward.emplace(i, adjacency.forward.column_indices[e], adjacency.forward.values[e]).second);
+  for (uint32_t j = 0; j < adjacency.backward.rows; ++j)
+    for (uint64_t e = adjacency.backward.offsets[j]; e < adjacency.backward.offsets[j + 1]; ++e)
+      backward.emplace(adjacency.backward.column_indices[e], j, adjacency.backward.values[e]);
   EXPECT_EQ(forward, backward);
-  EXPECT_EQ(block.forward.rows, block.backward.columns);
-  EXPECT_EQ(block.forward.columns, block.backward.rows);
+  EXPECT_EQ(adjacency.forward.rows, adjacency.backward.columns);
+  EXPECT_EQ(adjacency.forward.columns, adjacency.backward.rows);
 }
 
-// Blocks that fit each other, links that the graph has, and every training node once an epoch.
+// Adjacencies that fit each other, links that the graph has, and every training node once an epoch.
 TEST_P(Methods, BatchesOfRandomGraphsAreWhole) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
@@ -224,16 +224,16 @@ TEST_P(Methods, BatchesOfRandomGraphsAreWhole) {
       EXPECT_EQ(batch.num_outputs, batch.rows_of_layer(layers));
       uint64_t links = 0, sources = 0;
       for (uint32_t layer = 2; layer <= layers; ++layer) {
-        const Block& block = batch.block(layer);
-        EXPECT_EQ(block.forward.columns, batch.rows_of_layer(layer - 1));
-        EXPECT_LE(block.forward.rows, block.forward.columns);
-        expect_transposed(block);
-        links += block.forward.offsets[block.forward.rows];
+        const Adjacency& adjacency = batch.adjacency(layer);
+        EXPECT_EQ(adjacency.forward.columns, batch.rows_of_layer(layer - 1));
+        EXPECT_LE(adjacency.forward.rows, adjacency.forward.columns);
+        expect_transposed(adjacency);
+        links += adjacency.forward.offsets[adjacency.forward.rows];
         if (!batch.remainders.empty()) links += batch.remainders[layer - 2].of_history.num_entries();
         sources += batch.rows_of_layer(layer - 1);
-        for (uint32_t i = 0; i < block.forward.rows; ++i)
-          for (uint64_t e = block.forward.offsets[i]; e < block.forward.offsets[i + 1]; ++e)
-            EXPECT_NE(exact[batch.inputs[i]][batch.inputs[block.forward.column_indices[e]]], 0);
+        for (uint32_t i = 0; i < adjacency.forward.rows; ++i)
+          for (uint64_t e = adjacency.forward.offsets[i]; e < adjacency.forward.offsets[i + 1]; ++e)
+            EXPECT_NE(exact[batch.inputs[i]][batch.inputs[adjacency.forward.column_indices[e]]], 0);
       }
       EXPECT_EQ(batch.num_links(layers), links);
       EXPECT_EQ(batch.num_sources(layers), sources);
@@ -260,7 +260,7 @@ TEST_P(Methods, WithAllNeighboursRowsAreThoseOfTheWholeMatrix) {
     source->prepare(0, 0, *storage);
     const Batch& batch = storage->batch;
     for (uint32_t layer = 2; layer <= 3; ++layer) {
-      const SparseView& view = batch.block(layer).forward;
+      const SparseView& view = batch.adjacency(layer).forward;
       for (uint32_t i = 0; i < view.rows; ++i) {
         std::vector<double> row(exact.size());
         for (uint64_t e = view.offsets[i]; e < view.offsets[i + 1]; ++e)
@@ -292,7 +292,7 @@ TEST_P(Methods, ABatchIsAFunctionOfItsNumber) {
     const Batch& queued = queue.next();
     EXPECT_TRUE(std::ranges::equal(queued.inputs, fresh->batch.inputs));
     for (uint32_t layer = 2; layer <= 3; ++layer) {
-      const SparseView &a = queued.block(layer).forward, &b = fresh->batch.block(layer).forward;
+      const SparseView &a = queued.adjacency(layer).forward, &b = fresh->batch.adjacency(layer).forward;
       EXPECT_TRUE(std::equal(a.values, a.values + a.num_entries(), b.values, b.values + b.num_entries()));
       EXPECT_TRUE(std::equal(a.column_indices, a.column_indices + a.num_entries(), b.column_indices,
                              b.column_indices + b.num_entries()));

@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "common/file.h"
+#include "process/signals.h"
 #include "support.h"
 
 namespace cgcn {

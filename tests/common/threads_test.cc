@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/progress.h"
 #include "common/timer.h"
+#include "process/signals.h"
 #include "support.h"
 
 namespace cgcn {

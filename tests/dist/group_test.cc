@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "dist/launch.h"
+#include "process/launch.h"
 #include "support.h"
 #include "thread_group.h"
 

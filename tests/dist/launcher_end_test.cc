@@ -1,5 +1,5 @@
 // The launcher of a job is found among the ancestors of a process, and is ended if it does not end by itself.
-#include "dist/launcher_end.h"
+#include "process/launcher_end.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

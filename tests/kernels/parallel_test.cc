@@ -17,9 +17,9 @@ class ParallelLoops : public testing::TestWithParam<int> {
 
 TEST_P(ParallelLoops, AnExceptionOfOnePartArrivesAfterTheOthers) {
   std::atomic<int> finished{0};
-  EXPECT_THROW(parallel_parts(20,
+  EXPECT_THROW(parallel_tiles(20,
                               [&](size_t i) {
-                                if (i == 7) throw Error("bad part");
+                                if (i == 7) throw Error("bad tile");
                                 ++finished;
                               }),
                Error);

@@ -62,9 +62,9 @@ inline void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRa
   const uint32_t threshold = dropout_threshold(rate);
   for (size_t r = rows.begin; r < rows.end; ++r)
     for (size_t c = columns.begin; c < columns.begin + 8 * DropoutMask::bytes_for(columns.size()); ++c) {
-      const size_t place = c % 64, block = c / 64 * 8 + place % 32 / 4, word = place / 32 * 2 + place % 4 / 2;
-      const PhiloxBlock words =
-          philox({static_cast<uint32_t>(block) | key.stream << 24, static_cast<uint32_t>(r), key.batch, key.epoch},
+      const size_t place = c % 64, draw = c / 64 * 8 + place % 32 / 4, word = place / 32 * 2 + place % 4 / 2;
+      const PhiloxWords words =
+          philox({static_cast<uint32_t>(draw) | key.stream << 24, static_cast<uint32_t>(r), key.batch, key.epoch},
                  philox_seed);
       const bool kept = ((words[word] >> (place % 2 * 16)) & 0xFFFF) >= threshold;
       uint8_t& byte = mask.row(r)[c / 8];

@@ -20,7 +20,7 @@ struct Case {
   std::string name;
   ModelOptions options;
   InputKind input = InputKind::kDense32;
-  bool rectangular = false, multi_label = false, input_block = false, weighted = false;
+  bool rectangular = false, multi_label = false, input_adjacency = false, weighted = false;
   std::optional<RegressionLoss> regression = {};
 };
 
@@ -124,41 +124,41 @@ std::vector<Case> all_cases() {
     before(c);
     c.rectangular = true;
   });
-  add("InputBlock", 3, [](Case& c) {
-    c.input_block = true;
+  add("InputAdjacency", 3, [](Case& c) {
+    c.input_adjacency = true;
     c.rectangular = true;
   });
-  add("InputBlockHalf", 2, [](Case& c) {
-    c.input_block = true;
+  add("InputAdjacencyHalf", 2, [](Case& c) {
+    c.input_adjacency = true;
     c.input = InputKind::kDense16;
   });
-  add("InputBlockDropout", 2, [](Case& c) {
-    c.input_block = true;
+  add("InputAdjacencyDropout", 2, [](Case& c) {
+    c.input_adjacency = true;
     c.options.dropout = 0.2f;
   });
-  add("InputBlockDropoutBefore", 2, [&](Case& c) {
+  add("InputAdjacencyDropoutBefore", 2, [&](Case& c) {
     before(c);
-    c.input_block = true;
+    c.input_adjacency = true;
     c.options.bias = true;
   });
-  add("InputBlockSparse", 3, [](Case& c) {
-    c.input_block = c.rectangular = c.options.bias = true;
+  add("InputAdjacencySparse", 3, [](Case& c) {
+    c.input_adjacency = c.rectangular = c.options.bias = true;
     c.input = InputKind::kSparse;
   });
-  add("InputBlockSparseDropoutBefore", 2, [&](Case& c) {
+  add("InputAdjacencySparseDropoutBefore", 2, [&](Case& c) {
     before(c);
-    c.input_block = true;
+    c.input_adjacency = true;
     c.input = InputKind::kSparse;
   });
-  add("InputBlockSparsePlainDropoutBefore", 2, [&](Case& c) {  // Kipf and Welling's
+  add("InputAdjacencySparsePlainDropoutBefore", 2, [&](Case& c) {  // Kipf and Welling's
     plain(c);
     before(c);
-    c.input_block = true;
+    c.input_adjacency = true;
     c.options.layer_norm = false;
     c.input = InputKind::kSparse;
   });
-  add("InputBlockIdentity", 2, [](Case& c) {
-    c.input_block = true;
+  add("InputAdjacencyIdentity", 2, [](Case& c) {
+    c.input_adjacency = true;
     c.input = InputKind::kIdentity;
   });
   add("DenseHead", 3, [](Case& c) {
@@ -169,10 +169,10 @@ std::vector<Case> all_cases() {
     c.options.head = HeadKind::kDense;
     c.multi_label = true;
   });
-  add("DenseHeadDropoutInputBlock", 2, [](Case& c) {
+  add("DenseHeadDropoutInputAdjacency", 2, [](Case& c) {
     c.options.head = HeadKind::kDense;
     c.options.dropout = 0.2f;
-    c.input_block = true;
+    c.input_adjacency = true;
   });
   const auto norm_before = [](Case& c) { c.options.norm_place = NormPlace::kBefore; };
   add("NormBefore", 3, norm_before);
@@ -203,7 +203,7 @@ std::vector<Case> all_cases() {
     c.options.bias = c.options.residual = true;
   });
   add("NormBeforeOneLayer", 1, norm_before);
-  const auto projection = [](Case& c) { c.options.input_projection = c.input_block = true; };
+  const auto projection = [](Case& c) { c.options.input_projection = c.input_adjacency = true; };
   add("Projection", 3, projection);
   add("ProjectionBiasDropoutResidual", 3, [&](Case& c) {
     projection(c);
@@ -279,9 +279,9 @@ std::vector<Case> all_cases() {
     c.options.input_dropout = 0;
     c.input = InputKind::kSparse;
   });
-  add("InputDropoutInputBlock", 2, [&](Case& c) {
+  add("InputDropoutInputAdjacency", 2, [&](Case& c) {
     before(c);
-    c.input_block = true;
+    c.input_adjacency = true;
     c.options.input_dropout = 0.5f;
   });
   const auto linear = [](Case& c) { c.options.head = HeadKind::kLinear; };
@@ -352,7 +352,7 @@ class Gradient : public testing::TestWithParam<Case> {};
 TEST_P(Gradient, EqualsFiniteDifferences) {
   const Case& c = GetParam();
   SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label);
-  if (c.input_block) problem.aggregate_input();
+  if (c.input_adjacency) problem.aggregate_input();
   if (c.regression) {
     std::vector<float> values;
     for (uint32_t v = 0; v < SmallProblem::kNodes; ++v) values.push_back(50 + 3 * std::sin(static_cast<float>(v)));

@@ -34,8 +34,8 @@ ModelShape shape_of(const SmallProblem& problem, bool multi_label = false) {
 // A problem that is large enough for several tiles, strips and blocks of rows.
 struct WideProblem {
   static constexpr uint32_t kRows = 1300;
-  test::OwnedBlock owned{kRows, kRows, 0.005, 8};
-  Block block = owned.block();
+  test::OwnedAdjacency owned{kRows, kRows, 0.005, 8};
+  Adjacency adjacency = owned.adjacency();
   FeatureMatrix x, aggregated;
   Labels labels;
   std::vector<NodeId> inputs;
@@ -57,7 +57,7 @@ struct WideProblem {
       if (r % 4 != 0) loss_rows.push_back(r);
     }
     batch.inputs = inputs;
-    batch.blocks = {&block, 1};
+    batch.adjacencies = {&adjacency, 1};
     batch.loss_rows = loss_rows;
     batch.num_outputs = kRows;
   }
@@ -112,7 +112,7 @@ TEST(Model, SparseInputTrainsToTheSameBitsForAnyNumberOfThreads) {
 void expect_exact_inference(InputKind kind, const ModelOptions& options) {
   SmallProblem problem(kind, options.layers, false, false, 3, SmallProblem::kNodes);
   std::iota(problem.inputs.begin(), problem.inputs.end(), 0u);
-  if (options.input_projection) problem.batch.input_block = &problem.blocks[0];
+  if (options.input_projection) problem.batch.input_adjacency = &problem.adjacencies[0];
   Model model(options, shape_of(problem), 3);
   for (const Parameter& p : model.parameters())
     if (p.rows == 1)
@@ -122,7 +122,7 @@ void expect_exact_inference(InputKind kind, const ModelOptions& options) {
   std::vector<float> expected(n * SmallProblem::kClasses);
   model.predict(problem.batch, {problem.x, problem.aggregated, problem.labels}, expected.data());
 
-  const SparseView& a = problem.blocks[0].forward;
+  const SparseView& a = problem.adjacencies[0].forward;
   std::vector<float> h;
   for (const InferenceStage& stage : model.stages()) {
     const bool own_messages = stage.messages() == Messages::kOwn;

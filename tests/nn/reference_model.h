@@ -43,7 +43,7 @@ class ReferenceModel {
     Rows h;
     if (options_.input_projection)
       h = project_input(batch, seed, dropout);
-    else if (batch.input_block != nullptr)
+    else if (batch.input_adjacency != nullptr)
       for (size_t r = 0; r < batch.inputs.size(); ++r) {
         std::vector<bool> entries;
         h.push_back(feature_row(input_.x, batch.inputs[r], &entries));
@@ -56,7 +56,7 @@ class ReferenceModel {
       const uint32_t rows = batch.rows_of_layer(layer);
       const std::string name = "layer" + std::to_string(layer);
       const bool hidden = !options_.is_last(layer);
-      const bool aggregates = layer > 1 || batch.input_block != nullptr;
+      const bool aggregates = layer > 1 || batch.input_adjacency != nullptr;
       const bool has_rows_below = layer > 1 || options_.input_projection;
       const Rows below = h;
       if (norm_before() && has_rows_below) activate_all(name, h);
@@ -72,7 +72,7 @@ class ReferenceModel {
           if (concat()) own = feature_row(input_.x, batch.inputs[r], &own_entries);
         } else {
           aggregated.assign(h[0].size(), 0);
-          const SparseView& a = batch.block(layer).forward;
+          const SparseView& a = batch.adjacency(layer).forward;
           for (uint64_t i = a.offsets[r]; i < a.offsets[r + 1]; ++i)
             for (size_t c = 0; c < aggregated.size(); ++c) aggregated[c] += a.values[i] * h[a.column_indices[i]][c];
           if (concat()) own = h[r];

@@ -14,13 +14,13 @@
 namespace cgcn::test {
 
 // A sparse matrix and its transpose, owned.
-struct OwnedBlock {
+struct OwnedAdjacency {
   std::vector<uint64_t> offsets, transposed_offsets;
   std::vector<uint32_t> columns, transposed_columns;
   std::vector<float> values, transposed_values;
   uint32_t rows, sources;
 
-  OwnedBlock(uint32_t num_rows, uint32_t num_sources, double density, uint64_t seed)
+  OwnedAdjacency(uint32_t num_rows, uint32_t num_sources, double density, uint64_t seed)
       : rows(num_rows), sources(num_sources) {
     Random random(seed, Purpose::kTest, 1);
     offsets.push_back(0);
@@ -43,7 +43,7 @@ struct OwnedBlock {
       transposed_offsets.push_back(transposed_columns.size());
     }
   }
-  Block block() const {
+  Adjacency adjacency() const {
     return {{rows, sources, offsets.data(), columns.data(), values.data()},
             {sources, rows, transposed_offsets.data(), transposed_columns.data(), transposed_values.data()}};
   }
@@ -55,10 +55,10 @@ struct SmallProblem {
   static constexpr uint32_t kNodes = 40, kClasses = 5;
   FeatureMatrix x, aggregated;
   Labels labels;
-  std::vector<OwnedBlock> owned;
-  std::vector<Block> blocks;
-  std::unique_ptr<OwnedBlock> owned_input;
-  Block input_block;
+  std::vector<OwnedAdjacency> owned;
+  std::vector<Adjacency> adjacencies;
+  std::unique_ptr<OwnedAdjacency> owned_input;
+  Adjacency input_adjacency;
   std::vector<NodeId> inputs;
   std::vector<uint32_t> loss_rows;
   Batch batch;
@@ -82,13 +82,13 @@ struct SmallProblem {
         rows -= 5;
       }
     }
-    for (const OwnedBlock& block : owned) blocks.push_back(block.block());
+    for (const OwnedAdjacency& adjacency : owned) adjacencies.push_back(adjacency.adjacency());
     for (uint32_t r = 0; r < rows; ++r)
       if (r % 3 != 1) loss_rows.push_back(r);
     batch.epoch = 2;
     batch.index = 7;
     batch.inputs = inputs;
-    batch.blocks = blocks;
+    batch.adjacencies = adjacencies;
     batch.loss_rows = loss_rows;
     batch.num_outputs = rows;
   }
@@ -98,10 +98,10 @@ struct SmallProblem {
     const auto targets = static_cast<uint32_t>(inputs.size());
     for (NodeId v = 0; inputs.size() < targets + 8; ++v)
       if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) inputs.push_back(v);
-    owned_input = std::make_unique<OwnedBlock>(targets, targets + 8, 0.2, seed + 1);
-    input_block = owned_input->block();
+    owned_input = std::make_unique<OwnedAdjacency>(targets, targets + 8, 0.2, seed + 1);
+    input_adjacency = owned_input->adjacency();
     batch.inputs = inputs;
-    batch.input_block = &input_block;
+    batch.input_adjacency = &input_adjacency;
   }
 
   bool sparse() const { return !x.is_dense(); }

@@ -37,13 +37,13 @@ double link(uint32_t u, uint32_t v) {
 }
 
 // The links among `nodes`, every row divided by its sum; and the transpose.
-struct MeanBlock {
+struct MeanAdjacency {
   std::vector<uint64_t> offsets{0}, transposed_offsets{0};
   std::vector<uint32_t> columns, transposed_columns;
   std::vector<float> values, transposed_values;
-  Block block;
+  Adjacency adjacency;
 
-  explicit MeanBlock(const std::vector<NodeId>& nodes) {
+  explicit MeanAdjacency(const std::vector<NodeId>& nodes) {
     const auto n = static_cast<uint32_t>(nodes.size());
     std::vector<double> degrees(n);
     for (uint32_t u = 0; u < n; ++u)
@@ -62,8 +62,8 @@ struct MeanBlock {
       offsets.push_back(columns.size());
       transposed_offsets.push_back(transposed_columns.size());
     }
-    block = {{n, n, offsets.data(), columns.data(), values.data()},
-             {n, n, transposed_offsets.data(), transposed_columns.data(), transposed_values.data()}};
+    adjacency = {{n, n, offsets.data(), columns.data(), values.data()},
+                 {n, n, transposed_offsets.data(), transposed_columns.data(), transposed_values.data()}};
   }
 };
 
@@ -132,10 +132,10 @@ void expect_same_training(const nlohmann::json& recorded) {
     std::vector<uint32_t> labelled;
     for (uint32_t i = 0; i < nodes.size(); ++i)
       if (nodes[i] % 3 != 0) labelled.push_back(i);
-    const MeanBlock block(nodes);
+    const MeanAdjacency adjacency(nodes);
     Batch batch;
     batch.inputs = nodes;
-    batch.blocks = {&block.block, 1};
+    batch.adjacencies = {&adjacency.adjacency, 1};
     batch.loss_rows = labelled;
     batch.num_outputs = static_cast<uint32_t>(nodes.size());
     const StepResult result =

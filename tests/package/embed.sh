@@ -28,4 +28,7 @@ foreign=$(nm -DC --defined-only "$library/libclustergcn.so" | grep ' [TW] ' | gr
 [ "$visible" -gt 20 ] && [ "$foreign" = 0 ] || { echo "$foreign of $visible visible symbols are not the facade's"; exit 1; }
 if grep -hoE '#include [<"][^>"]*' "$work"/prefix/include/clustergcn/*.h | grep '/'; then echo "a public header includes another library's"; exit 1; fi
 ldd "$library/libclustergcn.so" | grep -E 'curl|gomp|mpi|openblas' && { echo "the library links what it does not need"; exit 1; }
+if nm -D --undefined-only "$library/libclustergcn.so" | grep -E ' (sigaction|signal|_?exit|_Exit|quick_exit|fork|exec[a-z]*|freopen|atexit)(@|$)'; then
+  echo "the library does to the process what only a program may"; exit 1
+fi
 echo "fine: $visible visible symbols"

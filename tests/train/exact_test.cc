@@ -28,16 +28,16 @@ class ExactTest : public test::TrainingTest {
 };
 
 TEST_F(ExactTest, TheTestIsOfTheWholeGraphAlsoWhereEpochsAreValidatedOnBlocks) {
-  options_.train.evaluation = {EvaluationKind::kBlocks, 12};
+  options_.train.evaluation = {EvaluationKind::kClusters, 12};
   const TrainingSummary summary = train(make_store(), "run");
   Predictor predictor(folder_ / "run");
   const Scores exact = predictor.evaluate({EvaluationKind::kExact}).test.scores(),
-               blocks = predictor.evaluate({EvaluationKind::kBlocks, 12}).test.scores();
+               blocks = predictor.evaluate({EvaluationKind::kClusters, 12}).test.scores();
   ASSERT_NE(exact.loss, blocks.loss) << "nothing was cut: this shows nothing";
   EXPECT_EQ(summary.evaluation->test.scores().loss, exact.loss);
   const nlohmann::json last = read_metrics(folder_ / "run" / "metrics.jsonl").at(summary.kept_epoch - 1);
   EXPECT_EQ(last.at("validation").at("loss").get<double>(),
-            predictor.evaluate({EvaluationKind::kBlocks, 12}).validation.scores().loss);
+            predictor.evaluate({EvaluationKind::kClusters, 12}).validation.scores().loss);
 }
 
 // Links within blocks alone, from layer 2 on; layer 1 has the A·X of all links.
@@ -64,7 +64,7 @@ TEST_F(ExactTest, BlocksLeaveOutTheLinksBetweenThem) {
   const FeatureMatrix aggregated = aggregated_features(layout, saved.options.first_normalisation());
   const Evaluation expected = evaluate_exactly(*saved.model, {cut_graph, data.features, aggregated}, data,
                                                uint64_t{1} << 30, /*show_progress=*/false);
-  const Evaluation found = Predictor(folder_ / "run").evaluate({EvaluationKind::kBlocks, 12});
+  const Evaluation found = Predictor(folder_ / "run").evaluate({EvaluationKind::kClusters, 12});
   EXPECT_NEAR(found.test.scores().loss, expected.test.scores().loss, 1e-5);
   EXPECT_NEAR(found.validation.scores().loss, expected.validation.scores().loss, 1e-5);
   EXPECT_EQ(found.test.confusion(), expected.test.confusion());

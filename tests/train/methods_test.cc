@@ -219,7 +219,7 @@ TEST(FirstLayerOfTheBatch, IsEvaluatedWithTheMatrixItIsTrainedWith) {
     EXPECT_NEAR(summary.evaluation->train.scores().loss, trained, 1e-5 * trained);
     Predictor predictor(run);
     EXPECT_NEAR(predictor.evaluate({}).train.scores().loss, trained, 1e-5 * trained);
-    const EvaluationOptions one_block{.kind = EvaluationKind::kBlocks, .blocks = 1};
+    const EvaluationOptions one_block{.kind = EvaluationKind::kClusters, .clusters = 1};
     EXPECT_NEAR(predictor.evaluate(one_block).train.scores().loss, trained, 1e-5 * trained);
     // A·X of the training graph, which no batch reads, takes no memory.
     EXPECT_EQ(summary.features_bytes, training.input().layout.data.features.stored_bytes());

@@ -79,7 +79,7 @@ TEST_F(TrainingTest, OtherLayersAndOptimisersGoOnBitForBitAndEvaluateExactly) {
   options_.optimiser.weight_decay = 0.01f;
   options_.train.standardise = true;
   const Store store(make_store());
-  for (const EvaluationKind kind : {EvaluationKind::kExact, EvaluationKind::kBlocks}) {
+  for (const EvaluationKind kind : {EvaluationKind::kExact, EvaluationKind::kClusters}) {
     options_.train.evaluation = {kind, 2};
     options_.train.epochs = 3;
     const fs::path whole = folder_ / fmt::format("whole-{}", static_cast<int>(kind)),
@@ -107,7 +107,7 @@ TEST_F(TrainingTest, BatchNormJumpingAndGcniiGoOnBitForBit) {
     options_.model.identity_mapping = gcnii ? 0.5f : 0;
     options_.train.batches_per_step = 2;
     options_.train.warmup = 2;
-    for (const EvaluationKind kind : {EvaluationKind::kExact, EvaluationKind::kBlocks}) {
+    for (const EvaluationKind kind : {EvaluationKind::kExact, EvaluationKind::kClusters}) {
       options_.train.evaluation = {kind, 2};
       options_.train.epochs = 3;
       const fs::path whole = folder_ / fmt::format("whole-{}-{}", gcnii, static_cast<int>(kind)),

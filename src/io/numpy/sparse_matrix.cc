@@ -96,23 +96,23 @@ class CompressedEdges final : public EdgeSource {
   bool weighted() const override { return weighted_; }
   void visit(const std::function<void(const EdgeRun&)>& use) const override {
     const bool by_rows = matrix_.format == SparseMatrix::Format::kCsr;
-    EdgeBlock block(use, weighted_);
+    EdgeBuffer buffer(use, weighted_);
     CompressedWalk(matrix_, weighted_).run([&](uint64_t line, uint64_t at, const CompressedWalk::Piece& piece) {
       for (size_t i = 0; i < piece.indices.size(); ++i) {
         const NodeId other = check_node(piece.indices[i], at + i, num_nodes_, matrix_.indices.where());
         const float weight = weighted_ ? check_weight(piece.values[i], at + i, matrix_.values.where()) : 1.0f;
         const auto own = static_cast<NodeId>(line);
-        block.add(by_rows ? own : other, by_rows ? other : own, weight);
+        buffer.add(by_rows ? own : other, by_rows ? other : own, weight);
       }
     });
-    block.flush();
+    buffer.flush();
   }
 
  private:
   // Gathers edges into runs.
-  class EdgeBlock {
+  class EdgeBuffer {
    public:
-    EdgeBlock(const std::function<void(const EdgeRun&)>& use, bool weighted)
+    EdgeBuffer(const std::function<void(const EdgeRun&)>& use, bool weighted)
         : use_(use), from_(kSize), to_(kSize), weights_(weighted ? kSize : 0) {}
     void add(NodeId from, NodeId to, float weight) {
       from_[size_] = from;

@@ -12,7 +12,7 @@
 
 #include "common/hash.h"
 #include "common/log.h"
-#include "dist/launch.h"
+#include "process/launch.h"
 #include "dist/slot_sum.h"
 
 namespace cgcn::dist {

@@ -1,4 +1,4 @@
-#include "dist/launcher_end.h"
+#include "process/launcher_end.h"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "dist/launch.h"
+#include "process/launch.h"
 
 namespace cgcn {
 

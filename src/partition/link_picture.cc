@@ -1,4 +1,4 @@
-#include "partition/block_picture.h"
+#include "partition/link_picture.h"
 
 #include <algorithm>
 #include <mutex>
@@ -8,10 +8,10 @@
 
 namespace cgcn {
 
-BlockPicture draw_blocks(const ClusterLayout& layout, uint32_t most) {
+LinkPicture draw_links(const ClusterLayout& layout, uint32_t most) {
   const uint32_t p = layout.num_clusters();
   const size_t groups = std::min(p, most);
-  BlockPicture picture;
+  LinkPicture picture;
   Buffer<uint32_t> group_of(layout.data.num_nodes());
   for (size_t g = 0; g < groups; ++g) {
     const auto first = static_cast<uint32_t>(uint64_t{p} * g / groups);
@@ -36,7 +36,7 @@ BlockPicture draw_blocks(const ClusterLayout& layout, uint32_t most) {
   return picture;
 }
 
-nlohmann::json BlockPicture::to_json() const {
+nlohmann::json LinkPicture::to_json() const {
   return {{"first_cluster", first_cluster}, {"nodes", nodes}, {"entries", entries}};
 }
 
@@ -46,7 +46,7 @@ nlohmann::json describe_clusters(const ClusterLayout& layout, uint32_t clusters_
   for (uint32_t c = 0; c < layout.num_clusters(); ++c)
     sizes.push_back(layout.cluster_offsets[size_t{c} + 1] - layout.cluster_offsets[c]);
   json["sizes"] = sizes;
-  json["blocks"] = draw_blocks(layout).to_json();
+  json["blocks"] = draw_links(layout).to_json();
   const nlohmann::json& record = layout.files->extra().at("partition");
   if (record.contains("levels")) json["levels"] = record.at("levels");
   return json;

@@ -1,4 +1,4 @@
-#include "dist/launch.h"
+#include "process/launch.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@
 #include "common/installed_files.h"
 #include "common/log.h"
 #include "common/session.h"
-#include "dist/launcher_end.h"
 #include "dist/mpi_plugin.h"
+#include "process/launcher_end.h"
 
 namespace cgcn::dist {
 namespace {
@@ -168,7 +168,7 @@ void run_in_group(const GroupOptions& options, const std::function<void(Group&)>
   Group group = join_group(options);
   if (group.size() == 1) return work(group);
   const bool is_first = group.is_first();
-  Session nobody({}, {});
+  Session nobody;
   const SessionScope scope(is_first ? nullptr : &nobody);
   if (!is_first && std::freopen("/dev/null", "w", stdout) == nullptr) throw SilentExit{1};
   try {

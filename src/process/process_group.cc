@@ -1,4 +1,4 @@
-#include "engine/process_group.h"
+#include "process/process_group.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -7,7 +7,6 @@
 #include <fstream>
 #include <thread>
 
-#include "clustergcn/clustergcn.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/threads.h"
@@ -23,7 +22,7 @@ std::string describe_program() {
   std::vector<char> piece(1 << 20);
   while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
     hasher.add(piece.data(), static_cast<size_t>(file.gcount()));
-  return fmt::format("{} (build {})", clustergcn::version(), hex64(hasher.digest64()));
+  return fmt::format("{} (build {})", CGCN_VERSION, hex64(hasher.digest64()));
 }
 
 // Ranks on different processors would round differently: all use what all have.

@@ -13,9 +13,9 @@
 
 namespace clustergcn {
 
-struct Graph::Parts {
-  explicit Parts(cgcn::Store opened) : store(std::move(opened)), data(store.dataset()) {}
-  Parts(cgcn::Dataset in_memory, std::shared_ptr<cgcn::MemoryFolder> kept_in)
+struct Graph::Content {
+  explicit Content(cgcn::Store opened) : store(std::move(opened)), data(store.dataset()) {}
+  Content(cgcn::Dataset in_memory, std::shared_ptr<cgcn::MemoryFolder> kept_in)
       : folder(std::move(kept_in)), store(std::move(in_memory), folder->path()), data(store.dataset()) {}
 
   std::shared_ptr<cgcn::MemoryFolder> folder;  // of a graph that is in memory
@@ -23,15 +23,15 @@ struct Graph::Parts {
   cgcn::Dataset data;
 };
 
-struct Options::Parts {
-  Parts() { values.list_options(list); }
+struct Options::Content {
+  Content() { values.list_options(list); }
   cgcn::RunOptions values;
   cgcn::OptionList list;
   std::string recipe;                                      // empty: none
   std::vector<std::pair<std::string, std::string>> given;  // by set(), in order
 };
 
-struct Model::Parts {
+struct Model::Content {
   std::shared_ptr<cgcn::MemoryFolder> folder;
   cgcn::fs::path file;
 };
