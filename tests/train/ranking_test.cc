@@ -111,13 +111,13 @@ struct Problem {
 TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
   const Problem problem(3000, 10, true);
   set_thread_count(1);
-  const RankScores expected = *rank_part(problem.whole, problem.data, Role::kTest, uint64_t{1} << 30);
+  const RankScores expected = *rank_role(problem.whole, problem.data, Role::kTest, uint64_t{1} << 30);
   const auto thresholds = choose_thresholds(problem.whole, problem.data, uint64_t{1} << 30);
   const double temperature = *fit_temperature(problem.whole, problem.data);
   set_thread_count(3);
   for (const uint64_t memory : {uint64_t{0}, uint64_t{30'000}, uint64_t{1} << 30})
     for (const SlabMatrix* logits : {&problem.whole, &problem.spilled}) {
-      const RankScores scores = *rank_part(*logits, problem.data, Role::kTest, memory);
+      const RankScores scores = *rank_role(*logits, problem.data, Role::kTest, memory);
       EXPECT_EQ(scores.roc_auc, expected.roc_auc);
       EXPECT_EQ(scores.average_precision, expected.average_precision);
       EXPECT_EQ(choose_thresholds(*logits, problem.data, memory), thresholds);
