@@ -17,6 +17,9 @@ def declared(folder):
             words = found.group(2).split()
             names = words[words.index("USES") + 1:] if "USES" in words else []
             uses[found.group(1)] = names[:names.index("LINKS")] if "LINKS" in names else names
+        found = re.search(r"target_link_libraries\(python_core PRIVATE ([^)]*)\)", file.read_text())
+        if found:  # the one module that is no static library
+            uses["python"] = [name.removeprefix("cgcn_") for name in found.group(1).split()]
     return uses
 
 

@@ -74,7 +74,7 @@ MUTATIONS = [
     ("nodes without a label count in the loss's mean", "nn/loss.cc", "static_cast<double>(loss_rows.size()) *", "static_cast<double>(logits.rows) *", ["nn"], ""),
     ("the history keeps its first values", "nn/history.cc", "std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", "if (kept.row(nodes[r])[0] == 0) std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", ["train:Methods*:*VrGcn*:*History*", "nn"], ""),
     # train
-    ("the final test is done on blocks", "train/run_evaluation.h", "Evaluation test(RowSample* hidden) { return evaluate_exactly_in_budget(/*show_progress=*/true, hidden); }", "Evaluation test(RowSample* hidden) { return input_.cluster_evaluator ? input_.cluster_evaluator->evaluate(model_) : evaluate_exactly_in_budget(/*show_progress=*/true, hidden); }", ["train:ExactTest.TheTest*"], ""),
+    ("the final test is done on blocks", "train/run_evaluation.cc", "return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);", "if (input_.cluster_evaluator) return input_.cluster_evaluator->evaluate(model_, rule()); return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);", ["train:ExactTest.TheTest*"], ""),
     ("block evaluation keeps cut links", "train/evaluation.cc", "batches_(layout_, {.normalisation", "batches_(layout_, {.clusters_per_batch = layout_.num_clusters(), .normalisation", ["train:ExactTest.Blocks*"], ""),
     ("at the same score the worse loss is kept", "train/run_checkpoints.cc", "validation.loss < best.best_loss", "validation.loss > best.best_loss", ["train:TrainingTest.*"], ""),
     ("a longer run remembers a validation out of turn", "train/run_checkpoints.cc", "if (state_.epoch < epochs) state_.standing = state_.regular;", "", ["train:CheckpointTest.*"], ""),
@@ -90,7 +90,7 @@ MUTATIONS = [
     # report, reproduce, cli
     ("a histogram drops its largest value", "report/figures.cc", "static_cast<double>(bins - 1)))];", "static_cast<double>(bins)))];" , ["report"], ""),
     ("the paper's figures are left out of the tables", "reproduce/tables.cc", "!std::isnan(published(r, c));", "false;", ["reproduce"], ""),
-    ("predict takes a class below 0", "engine/prediction.cc", "if (logits[c] > 0) classes.push_back(c);", "if (logits[c] > -1) classes.push_back(c);", ["cli:EndToEnd*"], ""),
+    ("predict takes a class below its threshold", "engine/prediction.cc", "if (logits[c] > predictor_.saved().rule.threshold(c)) classes.push_back(c);", "if (logits[c] > predictor_.saved().rule.threshold(c) - 1) classes.push_back(c);", ["cli:EndToEnd*"], ""),
     ("options without effect are not named", "cli/command.cc", 'if (!notes.empty()) log::write_line', "if (false) log::write_line", ["cli:Runs.Options*"], ""),
 ]
 
