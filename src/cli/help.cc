@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kWidest = 100;     // longer lines are harder to read
 constexpr size_t kNarrow = 72;      // below it a description has lines of its own
-constexpr size_t kNameColumn = 28;  // where descriptions begin beside the names
+constexpr size_t kNameColumn = 28;  // where descriptions begin, next to the names
 
 std::set<const CLI::Option*>& advanced_options() {
   static std::set<const CLI::Option*> options;

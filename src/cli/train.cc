@@ -132,7 +132,7 @@ void add_train_command(CLI::App& program) {
       .add_option("--seeds", state->request.seeds,
                   "train N seeds, --seed and those after it; print mean and deviation [1]")
       ->type_name("N")
-      ->check(CLI::Range(1u, 10000u))
+      ->check(CLI::Range(1u, 10000u).description(""))
       ->group("Run");
   mark_advanced(command
                     .add_option("--config", state->request.settings.config,

@@ -17,7 +17,7 @@ bool shows_colour(int descriptor);  // a terminal, and neither NO_COLOR nor TERM
 // Clears a progress line that is being shown first. Control characters but the line ending are escaped.
 void write_line(std::string_view text);
 
-// Call first in main(): where a shell closed one of the three standard streams, something harmless takes its number, so
+// Call first in main(): if a shell closed one of the three standard streams, something harmless takes its number, so
 // that no file of ours gets it and with it what is printed.
 void occupy_standard_streams();
 

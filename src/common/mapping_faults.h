@@ -1,6 +1,6 @@
 // Mapped files that another program changes. One that is cut short, or that the disk cannot read, ends the process by a
 // signal at the first touch: the handler makes of it what any other problem is, one message that names the file, and
-// exit status 1. One that keeps its size is noticed where a caller asks.
+// exit status 1. One that keeps its size is noticed when a caller asks.
 #pragma once
 
 #include <sys/stat.h>

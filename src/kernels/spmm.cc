@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
 
-// One row, columns c … c + kVectors·lanes; where rest > 0 there is one vector and only `rest` of its lanes count.
+// One row, columns c … c + kVectors·lanes; if rest > 0 there is one vector and only `rest` of its lanes count.
 template <int kVectors, bool kTail>
 HWY_INLINE void aggregate_strip(const SparseView& a, ConstMatrix source, size_t r, size_t c, size_t rest,
                                 ConstMatrix initial, const DropoutMask& mask, Matrix out) {

@@ -160,7 +160,7 @@ void SparseInput::leave_out_dropped(size_t rows) {
   }
 }
 
-// They are marked in slots_: where the batch names many, a look at all rows of W finds them in order.
+// They are marked in slots_: if the batch names many, a look at all rows of W finds them in order.
 void SparseInput::sort_touched() {
   if (touched_.size() < slots_.size() / 8) return std::sort(touched_.begin(), touched_.end());
   touched_.clear();

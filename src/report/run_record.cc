@@ -37,7 +37,7 @@ json read_if_there(const fs::path& file) {
   return fs::exists(file, ignored) ? read_json(file) : json();
 }
 
-// A column for every figure of metrics.jsonl, null where an epoch does not have it.
+// A column for every figure of metrics.jsonl, null if an epoch does not have it.
 json read_curves(const fs::path& path) {
   json curves = json::object();
   for (const char* name : {"epoch", "seconds", "loss", "f1", "macro_f1", "validation_loss", "resident", "peak"})

@@ -151,7 +151,7 @@ const ExperimentData& experiment_data(const std::string& name) {
       {"reddit", {"--like", "reddit"}},
       {"amazon", {"--like", "amazon"}},
       {"amazon2m", {"--like", "amazon2m"}},
-      // four links a node: neighbourhoods grow over many layers before they fill the graph
+      // four edges per node: neighbourhoods grow over many layers before they fill the graph
       {"sparse", {"--nodes", "40000", "--edges", "80000", "--seed", "3"}}};
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const ExperimentData& data) { return data.name == name; });

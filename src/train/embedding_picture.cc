@@ -21,7 +21,7 @@ void orthonormalise(double* first, double* second, size_t n) {
     for (size_t i = 0; i < n; ++i) vector[i] = length > 1e-30 ? vector[i] / length : 0;
   };
   scale(first);
-  for (int twice = 0; twice < 2; ++twice) {  // once is not enough where the two are almost parallel
+  for (int twice = 0; twice < 2; ++twice) {  // once is not enough if the two are almost parallel
     const double along = dot(first, second, n);
     for (size_t i = 0; i < n; ++i) second[i] -= along * first[i];
   }

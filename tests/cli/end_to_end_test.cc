@@ -122,7 +122,7 @@ TEST_F(EndToEnd, ChoicesAreSaidWrittenAndOverruled) {
   // The line to paste, and the file, give the run again.
   ASSERT_EQ(run({"train", "g", "--config", "by-hand/config.toml", "--recipe", "auto", "--run", "again"}).exit_code, 0);
   EXPECT_EQ(weights("by-hand"), weights("again"));
-  // A run that goes on keeps its own.
+  // A resumed run keeps its own.
   ASSERT_EQ(run({"train", "--run", "said", "--resume", "--quiet"}).exit_code, 0);
   EXPECT_EQ(weights("said"), weights("quiet"));
 }

@@ -1,4 +1,4 @@
-// What the page is told of a run: a finished one, one that is going on, a stopped one, and damaged ones.
+// What the page is told of a run: a finished one, one in progress, a stopped one, and damaged ones.
 #include "report/run_record.h"
 
 #include <gmock/gmock.h>

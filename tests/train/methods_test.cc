@@ -1,4 +1,4 @@
-// The compared methods in training: their gradients where nothing is left out, VR-GCN's history, and for each of them
+// The compared methods in training: their gradients if nothing is left out, VR-GCN's history, and for each of them
 // the same bits for any number of threads and after every stop.
 #include "batch/methods.h"
 

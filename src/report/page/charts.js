@@ -17,7 +17,7 @@ function points(run, name, x = xAxis) {
   });
   return thin(made, data.runs.length > 12 ? 300 : 4000);
 }
-// The last tick is the end of the data: it has no text where that would touch the one before it.
+// The last tick is the end of the data: it has no text if that would touch the one before it.
 const spaced = (format) => (value, i, ticks) =>
     (i > 1 && i === ticks.length - 1 && ticks[i].value - ticks[i - 1].value < 0.6 * (ticks[1].value - ticks[0].value) ?
          '' :

@@ -68,7 +68,7 @@ function showScale(id, ...texts) {
 }
 const narrow = () => document.documentElement.clientWidth < 600;
 
-// A table whose rows become cards where its columns do not fit. A cell is text, or an element.
+// A table whose rows become cards if its columns do not fit. A cell is text, or an element.
 function fillTable(table, titles, rows) {
   const head = make('tr');
   head.append(...titles.map((title) => make('th', '', title)));
@@ -184,7 +184,7 @@ const crosshair = {
   },
 };
 
-// The value at the end of each bar, where the first data set has valueText (options that are functions would be
+// The value at the end of each bar, if the first data set has valueText (options that are functions would be
 // called).
 const barValues = {
   id: 'barValues',
