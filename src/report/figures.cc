@@ -75,22 +75,30 @@ json class_figures(const json& result) {
 }
 
 json embedding_figures(const json& embeddings) {
-  const size_t nodes = embeddings.at("x").size(), names = embeddings.at("class_names").size();
-  std::vector<std::vector<size_t>> classes;
+  const size_t nodes = embeddings.at("x").size();
   for (size_t i = 0; i < nodes; ++i) {
     embeddings.at("y").at(i).get<double>();
     embeddings.at("x").at(i).get<double>();
-    classes.emplace_back();
-    for (const json& c : embeddings.at("classes").at(i))
-      if (count_of(c) < names) classes.back().push_back(count_of(c));
   }
-  return {{"part", embeddings.at("part").get<std::string>()},
-          {"nodes", count_of(embeddings.at("nodes"))},
-          {"share", {embeddings.at("share").at(0).get<double>(), embeddings.at("share").at(1).get<double>()}},
-          {"x", embeddings.at("x")},
-          {"y", embeddings.at("y")},
-          {"class_names", embeddings.at("class_names").get<std::vector<std::string>>()},
-          {"classes", classes}};
+  json figures = {{"part", embeddings.at("part").get<std::string>()},
+                  {"nodes", count_of(embeddings.at("nodes"))},
+                  {"share", {embeddings.at("share").at(0).get<double>(), embeddings.at("share").at(1).get<double>()}},
+                  {"x", embeddings.at("x")},
+                  {"y", embeddings.at("y")}};
+  if (embeddings.contains("values")) {  // regression
+    for (size_t i = 0; i < nodes; ++i)
+      if (const json& value = embeddings.at("values").at(i); !value.is_null()) value.get<double>();
+    figures["values"] = embeddings.at("values");
+    return figures;
+  }
+  const auto names = embeddings.at("class_names").get<std::vector<std::string>>();
+  std::vector<std::vector<size_t>> classes(nodes);
+  for (size_t i = 0; i < nodes; ++i)
+    for (const json& c : embeddings.at("classes").at(i))
+      if (count_of(c) < names.size()) classes[i].push_back(count_of(c));
+  figures["class_names"] = names;
+  figures["classes"] = classes;
+  return figures;
 }
 
 json cluster_figures(const json& clusters) {

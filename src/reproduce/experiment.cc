@@ -118,8 +118,8 @@ Experiment find_experiment(const std::string& name) {
     names.push_back(text.name);
   }
   const std::string near = nearest(name, names);
-  throw Error("is not an experiment", name,
-              near.empty() ? "clustergcn reproduce lists them" : fmt::format("clustergcn reproduce {}", near));
+  throw Error(fmt::format("unknown experiment '{}'", name), "NAME",
+              near.empty() ? "`clustergcn reproduce` lists them" : fmt::format("clustergcn reproduce {}", near));
 }
 
 std::vector<Cell> Experiment::cells(ReproduceScale scale) const {

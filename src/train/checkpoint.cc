@@ -195,7 +195,7 @@ fs::path kept_checkpoint(const fs::path& run) {
   for (const fs::path& file : {files.best(), files.last()})
     if (fs::is_regular_file(file, problem)) return file;
   throw Error(fs::is_directory(run, problem) ? "has no checkpoint" : "no such run", run.string(),
-              "the run directory that clustergcn train printed");
+              "give the run folder that `clustergcn train` printed");
 }
 
 }  // namespace cgcn

@@ -12,7 +12,7 @@ namespace cgcn {
 
 class Predictor {
  public:
-  // run: a run directory, or a checkpoint file in it. store empty: the one that the model was trained on.
+  // run: a run folder, or a checkpoint file in it. store empty: the one that the model was trained on.
   // Error if the graph's features or classes are not those that the model knows.
   // group: its ranks have a predictor each, and call the same functions; it outlives them.
   explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {},

@@ -292,7 +292,7 @@ Evaluation Training::test_and_draw_embeddings() {
   figures_.end_steps(state_);
   RowSample hidden = sample_tested_nodes(plan_.data, model_.layer_width(model_.num_layers() - 1));
   Evaluation evaluation = evaluation_.test(&hidden);
-  if (hidden.columns > 0 && !plan_.data.labels.regression())  // nodes are coloured by class
+  if (hidden.columns > 0)
     group_.on_first([&] {
       write_file_atomically(run_.files().embeddings(), to_text(describe_embeddings(hidden, plan_.data)) + "\n");
     });

@@ -130,7 +130,7 @@ TEST_F(RunRecord, TakesNumbersOfAnySize) {
 }
 
 TEST_F(RunRecord, RefusesWhatIsNotARun) {
-  EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("nothing: does not exist"));
+  EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("nothing: no such run"));
   EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_.path()); }), HasSubstr("it has no config.toml"));
 }
 

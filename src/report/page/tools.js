@@ -58,9 +58,9 @@ function heat(share) {
   return `rgb(${stops[i].map((low, k) => Math.round(low + (stops[i + 1][k] - low) * (at - i))).join(' ')})`;
 }
 // Texts at even distances along a bar of the heat map's colours.
-function showScale(id, ...texts) {
+function showScale(id, texts, colourOf = heat) {
   const bars = texts.slice(1).map((_, i) => {
-    const bar = make('i'), at = (k) => heat((i + k / 3) / (texts.length - 1));
+    const bar = make('i'), at = (k) => colourOf((i + k / 3) / (texts.length - 1));
     bar.style.background = `linear-gradient(90deg, ${[0, 1, 2, 3].map(at).join(', ')})`;
     return bar;
   });
@@ -124,9 +124,8 @@ const legend = (display, lines = true) => ({
   position: 'bottom',
   labels: {color: colour('soft'), boxWidth: lines ? 22 : 11, boxHeight: lines ? 0 : 11, font: {size: 12}}
 });
-// The ends of an axis that fits all points, on round numbers; not below `least` or above `most`.
-function fittedRange(sets, least, most) {
-  const values = sets.flatMap((set) => set.data.map((point) => point.y));
+// The ends of an axis that fits all values, on round numbers; not below `least` or above `most`.
+function fittedRange(values, least = -Infinity, most = Infinity) {
   if (values.length === 0) return {};
   const low = Math.min(...values), high = Math.max(...values), span = (high - low) / 5 || Math.abs(high) / 50 || 0.01;
   const power = 10 ** Math.floor(Math.log10(span)), step = power * [1, 2, 5, 10].find((n) => n * power >= span);
@@ -234,6 +233,7 @@ function setChart(id, type, datasets, labels, options, describe) {
     responsive: true,
     maintainAspectRatio: false,
     normalized: true,
+    layout: {padding: {right: 14}},  // half of the last tick's text
     events: ['mousemove', 'mouseout', 'click', 'touchstart', 'touchmove'],
     onHover: (event, _, chart) => {
       chart.pointerY = event.y;
