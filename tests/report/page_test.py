@@ -162,9 +162,13 @@ class Page(unittest.TestCase):
         rows = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
         values = {row[0]: row[1:3] for row in rows[1:]}
         self.assertEqual(values, {"small": ["0.01", "auto"], "low-rate": ["0.002", "auto"], "random": ["0.01", "random"]})
-        self.assertFalse(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
+        form = "document.querySelector('#overview table').className"
+        self.assertEqual(self.browser.run(form), "")
+        self.open(page, 800)  # a column per run
+        self.assertEqual(self.browser.run(form), "turned")
+        turned = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
+        self.assertEqual([list(column) for column in zip(*turned, strict=True)], rows)
         self.open(page, 400)
-        self.assertTrue(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
         for canvas in ("chart-f1", "chart-loss", "chart-memory"):  # every line has its legend
             chart = f"Chart.getChart('{canvas}')"
             self.assertEqual(self.browser.run(f"{chart}.legend.legendItems.map(item => item.text)"),

@@ -146,7 +146,7 @@ function drawTable() {
     more.ontoggle = () => foldTable(others);
     fillTable(others, ['Run', ...rest.map(([name]) => name)], order.map((i) => [
       nameOf(i), ...rest.map(([, of]) => of(data.runs[i]))
-    ]));
+    ]), true);
     parts.push(more);
   }
   byId('overview').replaceChildren(...parts);
@@ -165,7 +165,7 @@ function drawTable() {
       epochs > 0 ? duration(trainedFor(run) / epochs) : '–', run.result ? duration(run.result.total_seconds) : '–',
       orDash(peakOf(run), bytes)
     ];
-  }));
+  }), true);
 }
 
 // The buttons that show and hide runs.
@@ -335,7 +335,7 @@ byId('detail').onchange = () => {
 };
 byId('all-classes').onchange = () => drawClassBars(detailRun().classes);
 byId('picture-class').onchange = () => drawEmbeddings(detailRun());
-window.addEventListener('resize', () => document.querySelectorAll('.table table').forEach(foldTable));
+window.addEventListener('resize', () => document.querySelectorAll('.table table').forEach((table) => tables.has(table) && foldTable(table)));
 byId('copy').onclick = async () => {
   try {
     await navigator.clipboard.writeText(byId('command').textContent);

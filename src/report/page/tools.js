@@ -68,25 +68,36 @@ function showScale(id, texts, colourOf = heat) {
 }
 const narrow = () => document.documentElement.clientWidth < 600;
 
-// A table whose rows become cards if its columns do not fit. A cell is text, or an element.
-function fillTable(table, titles, rows) {
-  const head = make('tr');
-  head.append(...titles.map((title) => make('th', '', title)));
-  table.parentElement.classList.toggle('whole', rows.length <= 8);  // of many rows a part is seen
-  table.replaceChildren(head, ...rows.map((cells) => {
-    const row = make('tr');
-    row.append(...cells.map((content, i) => {
-      const cell = content instanceof Element ? content : make('td', '', content);
-      cell.dataset.title = titles[i];
-      return cell;
-    }));
-    return row;
+// A table. If its columns do not fit, rows and columns change places (`turns`, for few rows), or its rows become cards.
+// A cell is text, or an element.
+const tables = new Map(), kMostTurnedRows = 4;
+function fillTable(table, titles, rows, turns = false) {
+  const cells = rows.map((row) => row.map((content, i) => {
+    const cell = content instanceof Element ? content : make('td', '', content);
+    cell.dataset.title = titles[i];
+    return cell;
   }));
+  table.parentElement.classList.toggle('whole', rows.length <= 8);  // of many rows a part is seen
+  tables.set(table, {titles, cells, turns: turns && rows.length <= kMostTurnedRows});
   foldTable(table);
 }
 function foldTable(table) {
-  table.classList.remove('folded');
-  if (table.offsetWidth > 0 && table.offsetWidth > table.parentElement.clientWidth) table.classList.add('folded');
+  const {titles, cells, turns} = tables.get(table);
+  const line = (content) => {
+    const row = make('tr');
+    row.append(...content);
+    return row;
+  };
+  const head = () => titles.map((title) => make('th', '', title));
+  const fits = () => table.offsetWidth <= table.parentElement.clientWidth;
+  const arrange = (form, rows) => {
+    table.className = form;
+    table.replaceChildren(...rows.map(line));
+    return fits();
+  };
+  if (arrange('', [head(), ...cells])) return;
+  if (turns && arrange('turned', titles.map((_, i) => [head()[i], ...cells.map((row) => row[i])]))) return;
+  arrange('folded', [head(), ...cells]);
 }
 
 // The box that follows the pointer. rows: {colour, label, value, near}
@@ -128,7 +139,7 @@ const legend = (display, lines = true) => ({
 function fittedRange(values, least = -Infinity, most = Infinity) {
   if (values.length === 0) return {};
   const low = Math.min(...values), high = Math.max(...values), span = (high - low) / 5 || Math.abs(high) / 50 || 0.01;
-  const power = 10 ** Math.floor(Math.log10(span)), step = power * [1, 2, 5, 10].find((n) => n * power >= span);
+  const power = 10 ** Math.floor(Math.log10(span)), step = power * [1, 2, 2.5, 5, 10].find((n) => n * power >= span);
   return {
     min: Math.max(least, Math.floor(low / step + 1e-9) * step),
     max: Math.min(most, Math.ceil(high / step - 1e-9) * step || step)
