@@ -126,7 +126,7 @@ TEST_F(Faults, AStoreReplacedUnderTrainingIsNoChange) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
 }
 
-TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
+TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunContinuesFromWhatWasSaved) {
   generate_wide();
   ASSERT_EQ(run({"partition", "g", "--parts", "50", "--quiet"}).exit_code, 0);
   const auto train_within = [](const std::string& memory, const std::string& where) {

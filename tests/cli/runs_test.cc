@@ -261,7 +261,7 @@ TEST_F(Runs, NamesThatAreNotUtf8AreNoBug) {
   EXPECT_EQ(run({"predict", "r", store, "--json", "--output", "p\xe4.csv"}).exit_code, 0);
 }
 
-TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointGoesOn) {
+TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointContinues) {
   generate("g");
   ASSERT_EQ(run(train("g", "r")).exit_code, 0);
   const std::vector<float> expected = weights("r");

@@ -144,7 +144,7 @@ TEST_F(CheckpointTest, AVersionWithoutChecksumsIsReadWithANote) {
   EXPECT_EQ(after.state.regular.best_score, before.state.standing.best_score);
 }
 
-TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAnewIsReadWithANote) {
+TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAgainIsReadWithANote) {
   train(make_store(), "run");
   const fs::path file = RunFiles(folder_ / "run").last();
   const SavedModel before = load_model(file);

@@ -120,7 +120,7 @@ TEST_P(MethodsTest, ThreadsDoNotChangeABit) {
   EXPECT_EQ(weights("one"), weights("three"));
 }
 
-TEST_P(MethodsTest, AnInterruptedRunGoesOnBitForBit) {
+TEST_P(MethodsTest, AnInterruptedRunContinuesBitForBit) {
   options_.model.dropout = 0.2f;
   train("whole");
   const Store store(folder_ / "store");

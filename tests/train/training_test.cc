@@ -39,7 +39,7 @@ TEST_F(TrainingTest, ThreadsDoNotChangeABit) {
   }
 }
 
-TEST_F(TrainingTest, AnInterruptedRunGoesOnBitForBit) {
+TEST_F(TrainingTest, AnInterruptedRunContinuesBitForBit) {
   const Store store(make_store());
   train(store.path(), "whole");
   // Stops after every single step, the first one included.
