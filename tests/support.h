@@ -18,7 +18,7 @@ namespace cgcn::test {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    // In memory where there is such a place: every store that is written syncs its files, and tests write hundreds.
+    // In memory if there is such a place: every store that is written syncs its files, and tests write hundreds.
     std::error_code error;
     const fs::path place = fs::is_directory("/dev/shm", error) ? fs::path("/dev/shm") : fs::temp_directory_path();
     std::string pattern = (place / "cgcn-test-XXXXXX").string();
@@ -37,7 +37,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// The folder of real graphs, or nothing where this machine does not have it: CLUSTERGCN_DATA, else ../shared/data.
+// The folder of real graphs, or nothing if this machine does not have it: CLUSTERGCN_DATA, else ../shared/data.
 inline std::optional<fs::path> data_folder() {
   const char* named = std::getenv("CLUSTERGCN_DATA");
   const fs::path folder = named != nullptr ? fs::path(named) : fs::path(CGCN_SOURCE_DIR) / "../shared/data";

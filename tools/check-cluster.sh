@@ -108,4 +108,4 @@ echo "resuming on three hosts"
 sed -i "/$(name 2)/d" "$work/hosts"
 on_hosts 3 train --run "$work/cut" --resume --quiet >"$work/log" 2>&1 || { cat "$work/log"; fail "resuming on three hosts"; }
 [ "$(numbers "$work/one")" = "$(numbers "$work/cut")" ] || fail "the resumed run has other weights than the undisturbed one"
-echo "four hosts train as one process does; a cut link ends the job, and the run goes on to the same weights"
+echo "four hosts train as one process does; a cut link ends the job, and the run continues to the same weights"

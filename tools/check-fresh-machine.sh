@@ -13,7 +13,7 @@
 #     --keep      leave the root behind, to look into it (its path is printed)
 #     --work DIR  where the roots go (about 6 GB each); default: a new folder under /tmp
 #
-#   e.g. --release noble --mirror http://archive.ubuntu.com/ubuntu (signatures are checked where its keyring is installed)
+#   e.g. --release noble --mirror http://archive.ubuntu.com/ubuntu (signatures are checked if its keyring is installed)
 #
 # The proxy is the one that apt uses on this machine. Needs root, debootstrap and network.
 set -euo pipefail

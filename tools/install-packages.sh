@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs the distribution's packages that clustergcn is built from, with apt. Nothing is done where all are there
+# Installs the distribution's packages that clustergcn is built from, with apt. Nothing is done if all are installed
 # already, so that a second start needs neither network nor rights.
 #
 #   tools/install-packages.sh [build] [tests] [python] [mpi] [extras]     install what is missing of these sets (default: build)
 #   tools/install-packages.sh --list [build] [tests] …     only name the packages
 set -euo pipefail
 
-# A name that ends in "?" is wanted only where the release has it: newer ones split it from another package.
+# A name that ends in "?" is wanted only if the release has it: newer ones split it from another package.
 declare -A packages
 packages[build]="g++ cmake ninja-build ccache libtbb-dev libopenblas-pthread-dev libmetis-dev libhwy-dev libcli11-dev libfmt-dev
   libsimdjson-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libcurl4-openssl-dev libxxhash-dev libjs-chart.js"
@@ -15,7 +15,7 @@ packages[tests]="pkgconf libgtest-dev libgmock-dev libbenchmark-dev clang libcla
 # The Python module, and what its tests use.
 packages[python]="python3 python3-dev python3-numpy python3-setuptools python3-wheel python3-pip pybind11-dev python3-scipy python3-pytest python3-pandas
   python3-networkx python3-sklearn mypy?"
-# Training on many machines: libclustergcn-mpi.so is built where this is installed.
+# Training on many machines: libclustergcn-mpi.so is built if this is installed.
 packages[mpi]="libopenmpi-dev openmpi-bin"
 # Peers to compare with, the linter, and what tools/check-fresh-machine.sh needs.
 packages[extras]="dpkg-dev python3-torch clang-tidy debootstrap shellcheck"

@@ -7,7 +7,7 @@
     tools/mutate.py --check             only whether every mutation still fits the source (seconds)
 
 Works on a copy of the source in build/mutants, so that nothing else is touched. Each mutation is a text that occurs once in a file and
-what to put in its place; the tests named with it (a module's binary, with a filter where it is slow) are built and run. A mutation
+what to put in its place; the tests named with it (a module's binary, with a filter if it is slow) are built and run. A mutation
 that no test notices has survived: kill it with an exact test, or give the reason why it must survive in the table below. Exit code 1 if one
 survives without a reason, or no longer fits. Not part of continuous integration: it takes a build per mutation, about a quarter of an hour on two idle cores.
 """
@@ -63,7 +63,7 @@ MUTATIONS = [
     ("neighbour samples ignore the batch's number", "batch/neighbour_sampler.cc", "draw.epoch, draw.index, draw.layer}", "draw.epoch, 0, draw.layer}", ["batch:Draws*"], ""),
     ("neighbour samples ignore the layer", "batch/neighbour_sampler.cc", "draw.epoch, draw.index, draw.layer}", "draw.epoch, draw.index, 0}", ["batch:Draws*"], ""),
     ("fan-outs reversed over layers", "batch/neighbour_sampler.cc", "options_.layers - layer,", "layer - 2,", ["batch:Draws*"], ""),
-    ("sampled links are not scaled by n/s", "batch/neighbour_sampler.cc", "static_cast<float>(n) / static_cast<float>(s);", "1;", ["batch"], ""),
+    ("sampled edges are not scaled by n/s", "batch/neighbour_sampler.cc", "static_cast<float>(n) / static_cast<float>(s);", "1;", ["batch"], ""),
     ("importance by the norm where the square is asked", "batch/importance_sampler.cc", "double{value} * value;", "std::abs(double{value});", ["batch"], ""),
     ("targets come in the same order every epoch", "batch/sampled_batches.cc", "Random(options_.seed, Purpose::kBatchOrder, epoch).shuffle", "Random(options_.seed, Purpose::kBatchOrder, 0).shuffle", ["batch"], ""),
     # nn
@@ -75,7 +75,7 @@ MUTATIONS = [
     ("the history keeps its first values", "nn/history.cc", "std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", "if (kept.row(nodes[r])[0] == 0) std::copy_n(below_rows.row(r), below.width, kept.row(nodes[r]));", ["train:Methods*:*VrGcn*:*History*", "nn"], ""),
     # train
     ("the final test is done on blocks", "train/run_evaluation.cc", "return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);", "if (input_.cluster_evaluator) return input_.cluster_evaluator->evaluate(model_, rule()); return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);", ["train:ExactTest.TheTest*"], ""),
-    ("block evaluation keeps cut links", "train/evaluation.cc", "batches_(layout_, {.normalisation", "batches_(layout_, {.clusters_per_batch = layout_.num_clusters(), .normalisation", ["train:ExactTest.Blocks*"], ""),
+    ("block evaluation keeps cut edges", "train/evaluation.cc", "batches_(layout_, {.normalisation", "batches_(layout_, {.clusters_per_batch = layout_.num_clusters(), .normalisation", ["train:ExactTest.Blocks*"], ""),
     ("at the same score the worse loss is kept", "train/run_checkpoints.cc", "validation.loss < best.best_loss", "validation.loss > best.best_loss", ["train:TrainingTest.*"], ""),
     ("a longer run remembers a validation out of turn", "train/run_checkpoints.cc", "if (state_.epoch < epochs) state_.standing = state_.regular;", "", ["train:CheckpointTest.*"], ""),
     ("checksums are not compared", "train/safetensors.cc", "if (has_checksums()) compare_checksums();", "", ["train:CheckpointTest.*"], ""),

@@ -9,7 +9,7 @@ fail() {
   exit 1
 }
 
-# The build lives in the source folder, or in the user's cache where that cannot be written.
+# The build lives in the source folder, or in the user's cache if that cannot be written.
 build_root() {
   if [ -w "$root" ] || { [ -d "$root/build" ] && [ -w "$root/build" ]; }; then
     echo "$root/build"
@@ -20,7 +20,7 @@ build_root() {
 
 memory_mb() { awk -v key="$1:" '$1 == key {print int($2 / 1024)}' /proc/meminfo; }
 
-# Jobs that the memory carries: the largest source takes about 1 GB to compile.
+# Jobs that the memory carries: the largest source takes about 1 GiB to compile.
 job_count() {
   local cores memory
   cores=$(nproc)
@@ -35,11 +35,11 @@ check_machine() {
   mkdir -p "$build" 2>/dev/null || fail "cannot write to $build" "hint: a folder of your own, or free some space"
   free=$(df -Pm "$build" | awk 'NR == 2 {print $4}')
   if [ "$free" -lt "$1" ] && [ ! -f "$build/release/CMakeCache.txt" ]; then
-    fail "only $free MB are free where the build goes ($build); it takes about $1 MB" "hint: free some space"
+    fail "only $free MiB are free in $build; the build takes about $1 MiB" "hint: free some space"
   fi
   memory=$(($(memory_mb MemAvailable) + $(memory_mb SwapFree)))
   if [ "$memory" -lt 1000 ]; then
-    echo "warning: only $memory MB of memory are free; compiling may take 1 GB" >&2
+    echo "warning: only $memory MiB of memory are free; compiling may take 1 GiB" >&2
   fi
 }
 

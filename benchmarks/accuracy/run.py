@@ -31,7 +31,7 @@ def main():
     def run(*words):
         return subprocess.run([given.program, *map(str, words)], check=True, text=True, capture_output=True).stdout
 
-    print("| graph | test micro F1 | test macro F1 | seconds an epoch | options |\n| --- | --- | --- | --- | --- |")
+    print("| graph | test micro F1 | test macro F1 | seconds per epoch | options |\n| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for name, (source, import_options, train_options) in CASES.items():
             if given.only and name not in given.only:

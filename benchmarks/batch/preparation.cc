@@ -1,4 +1,4 @@
-// What preparing batches costs beside the training step that uses them, on one store and one shape of network.
+// What preparing batches costs, compared with the training step that uses them, on one store and one shape of network.
 //
 //   bench_batch_preparation STORE PARTS Q LAYERS HIDDEN [STEPS]
 //
@@ -66,10 +66,10 @@ int run(int argc, char** argv) {
     model.compute_gradients(batch, input, 1);
     adam.step(model, 0.01f);
   }
-  fmt::print("{} p {} q {}, {} x {}: {:.0f} nodes and {:.0f} entries a batch, {} steps\n", data.name,
+  fmt::print("{} p {} q {}, {} x {}: {:.0f} nodes and {:.0f} entries per batch, {} steps\n", data.name,
              layout.num_clusters(), number(3), network.layers, network.hidden, nodes / steps, entries / steps, steps);
   fmt::print(
-      "  prepare {:.3f} ms, train {:.1f} ms a step: {:.2f} %; with the queue the trainer waits {:.3f} ms ({:.2f} %)\n",
+      "  prepare {:.3f} ms, train {:.1f} ms per step: {:.2f} %; with the queue training waits {:.3f} ms ({:.2f} %)\n",
       1e3 * preparing / steps, 1e3 * training / steps, 100 * preparing / training, 1e3 * waiting / steps,
       100 * waiting / training);
   return 0;

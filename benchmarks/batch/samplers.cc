@@ -1,8 +1,8 @@
-// How fast each method's batches are made: links a second on one thread, on one store.
+// How fast each method's batches are made: edges per second on one thread, on one store.
 //
 //   bench_samplers STORE LAYERS TARGETS [EPOCHS]
 //
-// Links are the entries of all layers; VR-GCN's also reads every neighbour for its history, which is counted apart.
+// Edges are the entries of all layers; VR-GCN's also reads every neighbour for its history, which is counted apart.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ int run(int argc, char** argv) {
   const auto number = [&](int i) { return static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10)); };
   const Store store(argv[1]);
   const uint32_t layers = number(2), epochs = argc > 4 ? number(4) : 1;
-  fmt::print("{:<12} {:>12} {:>16} {:>20} {:>18}\n", "method", "ms a batch", "links a batch", "million links a s",
+  fmt::print("{:<12} {:>12} {:>16} {:>20} {:>18}\n", "method", "ms per batch", "edges per batch", "million edges/s",
              "history entries");
   for (const auto& [name, method] : {std::pair("cluster", Method::kCluster), std::pair("sgd", Method::kSgd),
                                      std::pair("graphsage", Method::kGraphSage), std::pair("fastgcn", Method::kFastGcn),

@@ -78,7 +78,7 @@ class Busy:
 
 
 def quota_group():
-    """A control group with a quota of one core; None where this user may make none."""
+    """A control group with a quota of one core; None if this user may make none."""
     group = GROUP / "clustergcn-contention"
     try:
         if not (GROUP / "cgroup.controllers").exists():

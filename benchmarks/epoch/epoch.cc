@@ -1,5 +1,5 @@
 // Seconds of an epoch over its GEMM floor: the epoch's products divided by (threads × the best single-core sgemm rate
-// of the same run). Batches have the sizes, degrees and feature widths of the paper's data sets; their links are
+// of the same run). Batches have the sizes, degrees and feature widths of the paper's data sets; their edges are
 // random.
 //
 //   bench_epoch [--threads N] [--rounds N] [--dropout X] [ppi-3x512 reddit-4x128 amazon2m-3x400 …]
@@ -23,7 +23,7 @@ namespace {
 
 struct EpochShape {
   std::string data;
-  uint32_t train_nodes, batches, degree;  // degree: links of a node inside its batch
+  uint32_t train_nodes, batches, degree;  // degree: edges of a node inside its batch
   uint32_t features, classes;
   bool multi_label;
   uint32_t layers = 0, hidden = 0;
@@ -103,7 +103,7 @@ class SyntheticBatches {
       s.values.insert(s.values.end(), list.size(), 1.0f / static_cast<float>(list.size()));
       s.offsets.push_back(s.columns.size());
     }
-    s.transposed_offsets = s.offsets;  // the links are symmetric; the mean's values are the neighbour's
+    s.transposed_offsets = s.offsets;  // the edges are symmetric; the mean's values are the neighbour's
     s.transposed_columns = s.columns;
     for (const uint32_t column : s.columns) s.transposed_values.push_back(s.values[s.offsets[column]]);
     s.inputs.resize(rows_);
@@ -143,7 +143,7 @@ struct Settings {
 };
 
 void run(const EpochShape& shape, const Settings& settings) {
-  // Rounds of a fifth of a second (a stretch that a busy machine may leave undisturbed), or three steps where they are
+  // Rounds of a fifth of a second (a stretch that a busy machine may leave undisturbed), or three steps if they are
   // long.
   const double operations = gemm_operations(shape, shape.train_nodes / shape.batches);
   const auto steps = static_cast<uint32_t>(std::clamp(6e10 / operations, 3.0, double(shape.batches)));

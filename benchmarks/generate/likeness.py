@@ -3,7 +3,7 @@
 
   benchmarks/generate/likeness.py build/release/clustergcn FOLDER [links] [depth] [deep]
 
-links: what METIS and a random partition keep of the links at the paper's p (PPI 50, Reddit 1500, Amazon2M 15000).
+links: what METIS and a random partition keep of the edges at the paper's p (PPI 50, Reddit 1500, Amazon2M 15000).
 depth: test F1 on the PPI shape with 2, 3 and 5 layers, and with 3 layers on a random partition, at equal epochs.
 deep: 7 and 8 layers of the paper's plain form on the PPI shape, with Ã and with Ã + λ·diag(Ã), three seeds.
 FOLDER receives the stores (about 2.5 GB with Amazon2M) and keeps them.

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes source files of the size of the paper's data sets, for measuring `clustergcn import`.
 
-  make_files.py reddit FOLDER     GraphSAGE JSON: 232,965 nodes, 11,606,919 links, 602 features
+  make_files.py reddit FOLDER     GraphSAGE JSON: 232,965 nodes, 11,606,919 edges, 602 features
   make_files.py amazon2m FOLDER   OGB CSV (gzip): 2,449,029 nodes, 61,859,140 edges, 100 features
   --scale 0.01                    the same, smaller
 
-Links are random and features are drawn from a pool of rows: what is measured is reading, not learning.
+Edges are random and features are drawn from a pool of rows: what is measured is reading, not learning.
 """
 import argparse
 import gzip

@@ -1,6 +1,6 @@
-// The kernel laboratory: every kernel on the shapes of a training step, checked against its plain twin, its rate beside
-// what this machine can do at best (sgemm on every thread, a copy from memory to memory, a copy inside the second-level
-// cache), all measured in the same run.
+// The kernel laboratory: every kernel on the shapes of a training step, checked against its plain version, its rate
+// next to what this machine can do at best (sgemm on every thread, a copy from memory to memory, a copy inside the
+// second-level cache), all measured in the same run.
 //
 //   bench_kernels [--threads N] [--rows N] [--columns N] [--degree N]
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class Laboratory {
     cache_ = cache_gigabytes();
     fmt::print("{} threads; limits: sgemm {:.0f} GFLOP/s, copy {:.1f} GB/s from memory, {:.0f} GB/s in cache\n",
                thread_count(), peak_gflops_, memory_, cache_);
-    fmt::print("{} rows × {} columns, {} links a row\n\n", s_.rows, s_.columns, s_.degree);
+    fmt::print("{} rows × {} columns, {} edges per row\n\n", s_.rows, s_.columns, s_.degree);
     fmt::print("{:<34}{:>10}{:>12}{:>10}{:>12}\n", "kernel", "µs", "rate", "", "of limit");
   }
 
@@ -52,7 +52,7 @@ class Laboratory {
   static constexpr size_t kRows = 64;
   static constexpr int kRepeats = 60;
 
-  // A copy of 1 MB a thread, again and again.
+  // A copy of 1 MB per thread, again and again.
   static double cache_gigabytes() {
     constexpr size_t kBytes = 1 << 19, kTimes = 200;
     const auto threads = static_cast<size_t>(thread_count());

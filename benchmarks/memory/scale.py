@@ -3,7 +3,7 @@
 
     benchmarks/memory/scale.py build/release/clustergcn FOLDER --millions 0.6 1.2 2.4 --memory 2200M
 
-Generates graphs of the shape of Amazon2M with that many nodes (25 links a node), partitions them into clusters of about
+Generates graphs of the shape of Amazon2M with that many nodes (25 edges per node), partitions them into clusters of about
 113 training nodes, trains one epoch and evaluates exactly, all under the budget. Prints a table, which plot_scale.py draws; memory is
 what the kernel counted. A store that is in FOLDER already is used again.
 """

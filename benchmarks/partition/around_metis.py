@@ -35,5 +35,5 @@ quality = report["quality"]
 print(f"around METIS: {around:.2f} s, {around / metis:.3f} of its {metis:.2f} s")
 print(f"METIS alone: {alone:.2f} s; all but METIS alone: {metis + around - alone:.2f} s, {(metis + around - alone) / alone:.3f} of it")
 print(f"on disk: {report['bytes'] / report['store_bytes']:.3f} x the store")
-print(f"links kept {100 * quality['links_kept_share']:.1f} %, balance {quality['balance']:.3f}, "
+print(f"edges kept {100 * quality['links_kept_share']:.1f} %, balance {quality['balance']:.3f}, "
       f"entropy {quality['label_entropy']['mean']:.2f} bits (random {quality['label_entropy']['random_mean']:.2f})")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""METIS, the multilevel partitioner and random clusters on one or more stores: links kept against seconds.
+"""METIS, the multilevel partitioner and random clusters on one or more stores: edges kept against seconds.
 
     benchmarks/partition/compare.py bench_partition OUT.json STORE:PARTS [STORE:PARTS …] [--seeds 1 2 3] [--methods metis multilevel]
     benchmarks/partition/compare.py --table OUT.json
@@ -81,7 +81,7 @@ def table(rows):
 
 
 def draw(rows, target):
-    """Links kept against seconds: measure on an idle machine."""
+    """Edges kept against seconds: measure on an idle machine."""
     panels = list(groups(rows).items())
     width, height, pad = 250, 220, 46
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(panels)} {height + 40}" width="{width * len(panels)}" '

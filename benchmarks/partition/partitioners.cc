@@ -1,4 +1,4 @@
-// METIS and the multilevel partitioner on one store, apart from the layout that follows: seconds, links kept, balance,
+// METIS and the multilevel partitioner on one store, apart from the layout that follows: seconds, edges kept, balance,
 // peak memory.
 //
 //   bench_partition STORE PARTS PARTITIONER [SEED] [--transductive]

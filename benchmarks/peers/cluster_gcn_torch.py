@@ -3,7 +3,7 @@
 
 The same model on the same batches as `clustergcn train`: it reads the partition's layout (docs/formats.md) and does
 what the engine does, written as well as PyTorch 1.13 on a CPU allows:
-- A·X is computed once; blocks are built once and kept where a batch is one cluster (q = 1), else ahead on a thread;
+- A·X is computed once; blocks are built once and kept if a batch is one cluster (q = 1), else ahead on a thread;
 - forward and backward are written by hand (no autograd graph), no gradient for the input, buffers reused;
 - the sparse product is embedding_bag, the fastest that 1.13 has on a CPU (3 times its CSR and COO products);
 - dropout masks are random bytes from NumPy's SFC64, made on the same thread ahead (5 times faster than bernoulli_);
@@ -62,7 +62,7 @@ class Normalisation:
         self.name, self.weight = name, weight
 
     def apply(self, rows, columns, count):
-        """The entries (with the diagonal where there is one) as sorted rows: offsets, columns, values."""
+        """The entries (with the diagonal if there is one) as sorted rows: offsets, columns, values."""
         degree = np.bincount(rows, minlength=count).astype(np.float32)
         if self.name == "mean":
             with np.errstate(divide="ignore"):
@@ -100,7 +100,7 @@ class Sparse:
 
 
 class Batches:
-    """Groups of q clusters, links between them restored, normalised on the batch's own degrees."""
+    """Groups of q clusters, edges between them restored, normalised on the batch's own degrees."""
 
     def __init__(self, layout, per_batch, normalisation, seed):
         self.layout, self.per_batch, self.normalisation = layout, per_batch, normalisation

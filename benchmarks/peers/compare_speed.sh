@@ -41,7 +41,7 @@ for line in list(open(sys.argv[1]))[1:]: print(json.loads(line)["seconds"])' "$w
 for seconds in json.load(sys.stdin)["epoch_seconds"][1:]: print(seconds)' >>"$work/$shape.peer"
   done
   awk -v shape="$shape" -v model="$model" -v ours="$(median <"$work/$shape.ours")" -v peer="$(median <"$work/$shape.peer")" \
-    'BEGIN {printf "%-9s %s\n          clustergcn %.3f s an epoch, PyTorch %.3f s: %.1f times\n", shape, model, ours, peer, peer / ours}'
+    'BEGIN {printf "%-9s %s\n          clustergcn %.3f s per epoch, PyTorch %.3f s: %.1f times\n", shape, model, ours, peer, peer / ours}'
 }
 
 [ $# -gt 0 ] || set -- ppi

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What Python costs: an epoch of fit over one of `clustergcn train` on the PPI shape, in turn; the peak memory of
-from_scipy and fit on the Reddit shape beside the caller's arrays; and the time of `import clustergcn`.
+from_scipy and fit on the Reddit shape, compared with the caller's arrays; and the time of `import clustergcn`.
 
   PYTHONPATH=build/release/python benchmarks/python/overhead.py PROGRAM --work FOLDER [--rounds 3] [--reddit]
 """
@@ -77,7 +77,7 @@ def main():
             subprocess.run([options.program, "generate", options.work / shape, "--like", shape], check=True)
     own = [import_seconds("clustergcn") - import_seconds("numpy") for _ in range(5)]
     whole = [import_seconds("clustergcn") - import_seconds("sys") for _ in range(5)]
-    print(f"import clustergcn: {1e3 * statistics.median(whole):.0f} ms, {1e3 * statistics.median(own):.0f} of them beside NumPy's")
+    print(f"import clustergcn: {1e3 * statistics.median(whole):.0f} ms, {1e3 * statistics.median(own):.0f} of them without NumPy's")
     import clustergcn
     graph = clustergcn.Graph.open(options.work / "ppi")
     epochs_of_program(options.program, options.work / "ppi", options.work / "run")  # makes the partition

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two hosts with a link of a given rate between them, on this machine: what a step costs, beside a simple cost model.
+"""Two hosts with a link of a given rate between them, on this machine: what a step costs, compared with a simple cost model.
 
   sudo benchmarks/scaling/links.py build/release/clustergcn [--rates 1,10,25] [--shapes ppi,reddit,amazon2m] [--scale 0.1] [--slots 2] [--epochs 2]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a step costs on several processes of this machine: compute, waiting, communication and bytes, beside one process.
+"""What a step costs on several processes of this machine: compute, waiting, communication and bytes, compared with one process.
 
   benchmarks/scaling/measure.py build/release/clustergcn [--shapes ppi,reddit,amazon2m] [--scale 0.1] [--slots 2] [--epochs 2] [--ranks 1x2,2x1] [--rounds 1]
 

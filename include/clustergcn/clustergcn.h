@@ -53,7 +53,7 @@ struct Epoch;
 struct Session {
   std::function<bool(const Epoch&)> on_epoch;   // after each epoch; false: stop here and keep the best model so far
   std::function<void(const std::string&)> log;  // lines for people
-  std::function<bool()> wants_stop;             // asked some fifty times a second, on the calling thread
+  std::function<bool()> wants_stop;             // polled about fifty times per second, on the calling thread
   uint32_t threads = 0;                         // 0: all cores that the process may use
   std::string run;                              // train: a folder to keep the run in; empty: nothing is written
   bool resume = false;                          // train: continue with that run
@@ -146,12 +146,12 @@ class CLUSTERGCN_API Graph {
                       const Session& session = {});
   static Graph generate(const std::string& store, const Settings& options = {}, const Session& session = {});
   void save(const std::string& store, bool replace = false) const;
-  // As the command partition does; training does it too where it has not been done. Options by their names:
+  // As the command partition does; training does it if it has not been done. Options by their names:
   // {{"parts", "50"}}.
   struct Clusters {
     std::string name;  // of the partition, in the store
     uint32_t number = 0;
-    double links_kept = 0;  // the share of links that lie within clusters
+    double links_kept = 0;  // the share of edges that lie within clusters
     double balance = 1;     // the largest cluster over the mean
     bool reused = false;    // it was there already
   };

@@ -465,7 +465,7 @@ def _node_numbers(nodes: Any, count: int) -> Optional[np.ndarray]:
 
 
 def _require_own_labels(graph: Graph, nodes: Any, y: Any) -> None:
-    """Cross-validation hands out y beside the node numbers; it must be what the graph has."""
+    """Cross-validation hands out y with the node numbers; it must be what the graph has."""
     if y is None or graph.labels is None or graph.multi_label:
         return
     if graph._core.regression:

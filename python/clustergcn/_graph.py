@@ -42,7 +42,7 @@ class Graph:
         if task not in ("classification", "regression"):
             raise Error("task", f"is {task!r}, and 'classification' or 'regression' is wanted", "task=")
         if split is not None and any(part is not None for part in (train, validation, test)):
-            raise Error("two splits", "is given beside train, validation or test", "split")
+            raise Error("two splits", "is given together with train, validation or test", "split")
         features, names = feature_arrays(X)
         labels, classes = (number_labels(y), []) if task == "regression" else label_numbers(y)
         shares = split if isinstance(split, str) else ""
@@ -290,7 +290,7 @@ class Graph:
 
     @classmethod
     def from_dgl(cls, graph: Any, *, directed: bool = False, name: str = "graph") -> "Graph":
-        """A graph from DGL, with ndata 'feat', 'label', 'train_mask', 'val_mask', 'test_mask' where it has them."""
+        """A graph from DGL, with ndata 'feat', 'label', 'train_mask', 'val_mask', 'test_mask' if it has them."""
         source, target = graph.edges()
         data = graph.ndata
         take = lambda key: data[key] if key in data else None  # noqa: E731
@@ -391,7 +391,7 @@ class Graph:
         train, validation, test = self._core.split_sizes
         kind = "none" if self.num_features == 0 else f"{self.num_features:,}"
         return [("nodes", f"{self.num_nodes:,}"), ("edges", f"{self.num_edges:,}"), ("features", kind),
-                ("classes", f"{self.num_classes:,}{', several a node' if self.multi_label else ''}"),
+                ("classes", f"{self.num_classes:,}{', multi-label' if self.multi_label else ''}"),
                 ("split", f"{train:,} training, {validation:,} validation, {test:,} test")]
 
     def __reduce__(self) -> Any:

@@ -28,7 +28,7 @@ class BatchSource {
   // in rows which such offsets cut.
   virtual uint64_t storage_bytes() const { return 0; }
   virtual uint64_t most_entries(std::span<const uint64_t>) const { return 0; }
-  // What a storage takes besides if the edges of each batch are read from disk; 0: they cannot be.
+  // What a storage takes in addition if the edges of each batch are read from disk; 0: they cannot be.
   virtual uint64_t link_buffer_bytes() const { return 0; }
   virtual void read_links_from_disk() {}
   virtual bool has_remainders() const { return false; }  // whether training keeps a history of embeddings

@@ -56,7 +56,7 @@ class ClusterBatches::Storage final : public BatchStorage {
   uint32_t num_nodes = 0;
   uint32_t* loss_rows = nullptr;
   float* scales = nullptr;
-  NodeId* targets = nullptr;  // the rows of the chosen clusters, where they are read from disk
+  NodeId* targets = nullptr;  // the rows of the chosen clusters, if they are read from disk
   float* weights = nullptr;
   MatrixStorage forward, backward;
   Adjacency adjacency;
@@ -216,7 +216,7 @@ void ClusterBatches::read_links(Storage& storage) const {
                 "the file has changed since the start: partition again with --force");
 }
 
-// A_BB with a place on the diagonal where the normalisation has one. Values are the weights, the diagonal's a_ii.
+// A_BB with a place on the diagonal if the normalisation has one. Values are the weights, the diagonal's a_ii.
 void ClusterBatches::extract_adjacency(Storage& storage) const {
   const CsrGraph& graph = layout_.data.graph;
   const bool has_diagonal = options_.normalisation.has_diagonal();
@@ -267,7 +267,7 @@ void ClusterBatches::normalise_adjacency(Storage& storage) const {
                                    own_backward ? storage.backward.values : nullptr);
 }
 
-// Nothing to do where the graph is symmetric: then the transpose has the same places, and its values are known already.
+// Nothing to do if the graph is symmetric: then the transpose has the same places, and its values are known already.
 void ClusterBatches::transpose_adjacency(Storage& storage) const {
   const uint32_t n = storage.num_nodes;
   storage.adjacency.forward = storage.forward.view(n);

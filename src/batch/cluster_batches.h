@@ -70,7 +70,7 @@ class ClusterBatches final : public BatchSource {
   ClusterBatchOptions options_;
   uint32_t q_;
   BatchLimits limits_;
-  std::unique_ptr<InputFile> targets_file_, weights_file_;  // where edges are read from disk
+  std::unique_ptr<InputFile> targets_file_, weights_file_;  // if edges are read from disk
   Buffer<uint32_t> cluster_of_;                             // row → cluster
   Buffer<uint8_t> in_loss_;  // row → whether it is trained on: a training node whose label is known
 };

@@ -1,4 +1,4 @@
-// Links sampled layer by layer (FastGCN): t nodes for all targets of a layer, and the edges to them.
+// Edges sampled layer by layer (FastGCN): t nodes for all targets of a layer, and the edges to them.
 //
 // t draws with replacement from q(u) ∝ ‖N(:,u)‖², the columns of N(A); a node drawn c times counts with the weight
 // c / (t·q(u)), so that the mean over draws is N(A) itself.

@@ -14,7 +14,7 @@ struct SampledRows {
   std::vector<uint64_t> offsets;
   std::vector<NodeId> columns;
   std::vector<float> values;
-  // Where there are remainders (batch.h): of_mean beside the values, and of_history.
+  // If there are remainders (batch.h): of_mean next to the values, and of_history.
   std::vector<float> mean_values;
   std::vector<uint64_t> history_offsets;
   std::vector<NodeId> history_columns;

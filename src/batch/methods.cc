@@ -26,7 +26,7 @@ std::vector<uint32_t> parse_fanouts(const std::string& text) {
   }
 }
 
-// All nodes and links, one step an epoch: the same batch every time, made once.
+// All nodes and edges, one step per epoch: the same batch every time, made once.
 class WholeGraph final : public BatchSource {
  public:
   WholeGraph(const ClusterLayout& layout, ClusterBatchOptions options)
@@ -114,7 +114,7 @@ std::vector<uint32_t> MethodOptions::fanouts() const {
 }
 
 PartitionOptions MethodOptions::partition(const PartitionOptions& asked) const {
-  const PartitionOptions settled = asked.settled();  // a mistake is one, also where no clusters are used
+  const PartitionOptions settled = asked.settled();  // a mistake is one, also if no clusters are used
   if (uses_clusters()) return settled;
   PartitionOptions one;
   one.parts = 1;

@@ -67,7 +67,7 @@ void NeighbourSampler::add_diagonal(NodeId v, const Pool& pool, SampledRows& row
   if (options_.control == ControlVariate::kCvd) rows.mean_values.push_back(0);
 }
 
-// factor: n/s times how often the link was drawn. noise_share: √(s/n), which CVD gives to h; the rest goes to μ.
+// factor: n/s times how often the edge was drawn. noise_share: √(s/n), which CVD gives to h; the rest goes to μ.
 void NeighbourSampler::add_link(NodeId v, EdgeOffset e, float factor, float noise_share, SampledRows& rows) const {
   const float value = factor * rows_.value_at(v, e);
   rows.add(rows_.graph().targets()[e], noise_share * value);

@@ -1,7 +1,7 @@
-// Links sampled node by node: every target keeps some of its own.
+// Edges sampled node by node: every target keeps some of its own.
 //
-// A row of N(A) with n edges beside its diagonal keeps s of them, drawn alike, each with the value N_uv·n/s, so that
-// the mean over draws is the row itself. The diagonal, if the normalisation has one, is always kept as it is.
+// A row of N(A) with n edges apart from its diagonal keeps s of them, drawn alike, each with the value N_uv·n/s, so
+// that the mean over draws is the row itself. The diagonal, if the normalisation has one, is always kept as it is.
 //
 //   all edges             vanilla mini-batches: exact neighbourhoods
 //   a fan-out             GraphSAGE: s of n; if n < s, s draws with replacement, as its authors do

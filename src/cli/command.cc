@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/help.h"
 #include "common/log.h"
@@ -57,6 +58,12 @@ void apply_common_options(const CommonOptions& options) {
   if (asked > cores)
     log::note("--threads {}: this process may use {} cores, so {} threads are used", asked, cores, cores);
   set_thread_count(std::min(asked, cores));
+}
+
+std::string show_number(double value) {
+  const double size = std::abs(value);
+  if (size < 1000 || !(size < 1e9)) return fmt::format("{:.4g}", value);
+  return (value < 0 ? "-" : "") + format_count(static_cast<uint64_t>(std::llround(size)));
 }
 
 std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges) {

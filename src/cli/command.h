@@ -29,8 +29,11 @@ std::vector<std::string> note_unused_options(const CLI::App& command, const Opti
 // Sets threads and the log level; call first in every command.
 void apply_common_options(const CommonOptions& options);
 
+// Four digits; large numbers whole, with commas: "0.01234", "16,004", "1.5e+12".
+std::string show_number(double value);
+
 // What training sees unless it is transductive: "140 of 2,708 nodes (5.2 %) and 43 of 5,278 edges (0.8 %)", and what
-// to do where that is little.
+// to do if that is little.
 std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges);
 
 // As the commands print them: "602, dense float32".

@@ -45,8 +45,8 @@ void print_number_scores(const std::vector<RoleScores>& roles) {
   for (const auto& [name, tally] : roles) {
     const Scores s = tally.scores();
     if (s.nodes == 0) continue;
-    fmt::print("{:<12}{:>12}{:>9.4f}{:>12.4g}{:>12.4g}{:>10.4f}\n", name, format_count(s.nodes), s.regression->r2,
-               s.regression->mae, s.regression->rmse, s.loss);
+    fmt::print("{:<12}{:>12}{:>10.4f}{:>12}{:>12}{:>10.4f}\n", name, format_count(s.nodes), s.regression->r2,
+               show_number(s.regression->mae), show_number(s.regression->rmse), s.loss);
   }
 }
 

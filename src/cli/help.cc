@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr size_t kWidest = 100;     // longer lines are harder to read
 constexpr size_t kNarrow = 72;      // below it a description has lines of its own
-constexpr size_t kNameColumn = 28;  // where descriptions begin beside the names
+constexpr size_t kNameColumn = 28;  // where descriptions begin, next to the names
 
 std::set<const CLI::Option*>& advanced_options() {
   static std::set<const CLI::Option*> options;
@@ -42,11 +43,6 @@ size_t help_width() {
 size_t columns_in(std::string_view text) {  // a UTF-8 character counts as one
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-std::string capitals(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
 }
 
 std::string heading(const std::string& title) {
@@ -96,7 +92,43 @@ std::string usage_of(const CLI::App& command, const std::string& name) {
   return text + " [OPTIONS]\n";
 }
 
+// Commands to paste: never wrapped, and short enough for 60 columns.
+std::string examples_of(const CLI::App& command) {
+  static const std::map<std::string, std::string> examples = {
+      {"clustergcn", "clustergcn generate small\nclustergcn train small --recipe none\n"},
+      {"import",
+       "clustergcn import edges.csv my-graph --split 60/20/20 \\\n  --features nodes.csv --labels labels.csv\n"},
+      {"download", "clustergcn download cora cora\n"},
+      {"generate", "clustergcn generate ppi --like ppi\n"},
+      {"partition", "clustergcn partition my-graph --parts 50\n"},
+      {"info", "clustergcn info my-graph\n"},
+      {"train", "clustergcn train my-graph --run my-run\nclustergcn train --run my-run --resume --epochs 400\n"},
+      {"evaluate", "clustergcn evaluate my-run\n"},
+      {"predict", "clustergcn predict my-run --output classes.csv\n"},
+      {"report", "clustergcn report runs/* -o report.html\n"},
+      {"reproduce", "clustergcn reproduce diagonal --table markdown\n"}};
+  const auto found = examples.find(command.get_name());
+  if (found == examples.end()) return {};
+  std::string text = heading(found->second.find('\n') + 1 == found->second.size() ? "Example" : "Examples");
+  for (size_t begin = 0, end; begin < found->second.size(); begin = end + 1) {
+    end = found->second.find('\n', begin);
+    text += "  " + found->second.substr(begin, end - begin) + "\n";
+  }
+  return text;
+}
+
+std::string footer_of(const CLI::App& command, size_t width) {
+  const std::string footer =
+      command.get_subcommands({}).empty() ? command.get_footer() : "Help on a command: clustergcn help COMMAND";
+  return footer.empty() ? "" : "\n" + wrap_text(footer, width, 0, 0) + "\n";
+}
+
 }  // namespace
+
+std::string capitals(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
 
 std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used) {
   std::string out;
@@ -151,8 +183,7 @@ std::string HelpFormatter::make_help(const CLI::App* command, std::string name, 
     }
     text += entry(shown_name(*option), shown_description(*option), width);
   }
-  const std::string footer = commands.empty() ? command->get_footer() : "Help on a command: clustergcn help COMMAND";
-  return footer.empty() ? text : text + "\n" + wrap_text(footer, width, 0, 0) + "\n";
+  return text + examples_of(*command) + footer_of(*command, width);
 }
 
 void mark_advanced(const CLI::Option* option) { advanced_options().insert(option); }
@@ -174,7 +205,9 @@ void settle_help(CLI::App& program, std::vector<char*>& words) {
   static char help[] = "--help";
   if (std::string_view(words[1]) == "help") {
     words.erase(words.begin() + 1);
-    words.push_back(help);
+    const auto named = [&](const CLI::App* command) { return command->get_name() == words[1]; };
+    const bool known = words.size() == 1 || !program.get_subcommands(named).empty();
+    if (known) words.push_back(help);  // else parsing says that there is no such command
   }
   bool all = false, asked = false;
   for (char*& word : words) {

@@ -16,6 +16,8 @@ class HelpFormatter : public CLI::Formatter {
 // never elsewhere. Lines after the first begin with `indent` blanks; the first has `used` columns already.
 std::string wrap_text(const std::string& text, size_t width, size_t indent, size_t used);
 
+std::string capitals(std::string text);
+
 // An option that --help leaves to --help-all, and a flag that is on unless it is switched off.
 void mark_advanced(const CLI::Option* option);
 void mark_on_by_default(const CLI::Option* option);

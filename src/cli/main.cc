@@ -21,6 +21,25 @@
 namespace cgcn {
 namespace {
 
+// CLI11's messages in the words of ours.
+std::string reword(const std::string& text) {
+  const auto begins = [&](std::string_view what) { return text.starts_with(what); };
+  if (const size_t at = text.find(": At Most 1 required but received"); at != std::string::npos)
+    return text.substr(0, at) + " is given more than once";
+  if (const size_t at = text.find(": 1 required "); at != std::string::npos && text.ends_with(" missing")) {
+    const std::string name = text.substr(0, at), value = text.substr(at + 13, text.size() - at - 21);
+    return fmt::format("{0} needs a value: {0} {1}", name, value);
+  }
+  if (text.ends_with(" is required") && !begins("-")) return capitals(text.substr(0, text.find(' '))) + " is required";
+  if (begins("The following argument")) {
+    const bool several = begins("The following arguments");
+    return fmt::format("unexpected argument{}{}", several ? "s" : "", text.substr(text.find(':')));
+  }
+  if (const size_t equals = text.find(" = "); begins("Could not convert: ") && equals != std::string::npos)
+    return fmt::format("{}: '{}' is not a number that it takes", text.substr(19, equals - 19), text.substr(equals + 3));
+  return text;
+}
+
 // CLI11's own messages do not say what was meant. The first word that is no command, or no option of the command.
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
@@ -47,10 +66,7 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
       if (command == nullptr) return fmt::format("unknown command '{}'{}", word, did_you_mean(word, known));
     }
   }
-  const std::string text = problem.what();
-  if (const size_t at = text.find(": At Most 1 required but received"); at != std::string::npos)
-    return text.substr(0, at) + " is given more than once";
-  return text;
+  return reword(problem.what());
 }
 
 // An error that names an option or an argument of the command line, such as "--parts" or "STORE".

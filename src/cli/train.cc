@@ -132,7 +132,12 @@ void add_train_command(CLI::App& program) {
       .add_option("--seeds", state->request.seeds,
                   "train N seeds, --seed and those after it; print mean and deviation [1]")
       ->type_name("N")
-      ->check(CLI::Range(1u, 10000u))
+      ->check([](const std::string& text) {
+        const bool fits = !text.empty() && text.size() < 6 &&
+                          text.find_first_not_of("0123456789") == std::string::npos && std::stoul(text) >= 1 &&
+                          std::stoul(text) <= 10000;
+        return fits ? std::string() : fmt::format("'{}' is not a number from 1 to 10,000", text);
+      })
       ->group("Run");
   mark_advanced(command
                     .add_option("--config", state->request.settings.config,

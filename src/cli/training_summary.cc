@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/command.h"
 #include "common/progress.h"
 #include "train/selection.h"
 
@@ -46,8 +47,8 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
                      : validation > 0 ? "Validation (there are no test nodes)"
                                       : "Training (there are no other nodes)";
   if (scores.regression)
-    fmt::print("{} R² {:.4f}  (MAE {:.4g}, RMSE {:.4g}, {} nodes)\n", what, scores.regression->r2,
-               scores.regression->mae, scores.regression->rmse, format_count(scores.nodes));
+    fmt::print("{} R² {:.4f}  (MAE {}, RMSE {}, {} nodes)\n", what, scores.regression->r2,
+               show_number(scores.regression->mae), show_number(scores.regression->rmse), format_count(scores.nodes));
   else
     fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %{}, {} of {} nodes {})\n", what, 100 * scores.micro_f1,
                100 * scores.macro_f1,
@@ -79,12 +80,6 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
     memory += fmt::format("{}{} {}", std::exchange(separator, ", "), name, format_bytes(bytes));
   }
   fmt::print("Memory {})\n", memory);
-  const double preparing = summary.work.preparing_seconds / epochs;
-  fmt::print("Work   {} embeddings per epoch, each used {:.1f} times{}\n",
-             format_count(summary.work.embeddings / epochs), summary.work.utilisation(),
-             preparing >= 0.0005
-                 ? fmt::format("; batches prepared in the background, {} per epoch", format_seconds(preparing))
-                 : "");
   if (!summary.ranks.empty()) print_ranks(summary);
   fmt::print("Run    {}\n", summary.run.string());
   if (has_report) fmt::print("Report {}\n", RunFiles(summary.run).report().string());

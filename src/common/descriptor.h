@@ -37,7 +37,7 @@ class FileDescriptor {
 void write_all(int fd, const char* data, size_t bytes, const fs::path& path);
 void sync_directory(const fs::path& directory);  // best effort: some file systems refuse it
 
-// A file or folder beside `target` under a name that nobody else has, held by a lock (flock) as long as the descriptor
+// A file or folder next to `target` under a name that nobody else has, held by a lock (flock) as long as the descriptor
 // is open: remove_stale_temporaries leaves it alone.
 struct HeldTemporary {
   fs::path path;

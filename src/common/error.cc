@@ -38,7 +38,7 @@ std::string quoted(std::string_view text, size_t most) {
 
 namespace {
 
-// Content stands between quotes: between the first and the last of them. Where there are none, all of a text that is
+// Content stands between quotes: between the first and the last of them. If there are none, all of a text that is
 // longer than any of ours is taken for content.
 std::string shorten(const std::string& text) {
   size_t begin = text.find('\''), end = text.rfind('\'');

@@ -1,4 +1,4 @@
-// Files, read and written so that nothing is ever half-written: a file or directory is made beside its final place
+// Files, read and written so that nothing is ever half-written: a file or directory is made next to its final place
 // under a temporary name and renamed into it when it is whole. What a killed process left behind is removed at the next
 // start; what a living one still writes is locked and stays, whichever container that process runs in.
 #pragma once
@@ -28,7 +28,7 @@ class MappedFile {
   std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
   const fs::path& path() const { return path_; }
   // Tells the kernel that these bytes will not be read again soon, so that a pass over a large file stays small in RSS.
-  // The windows of 2 MB that hold the ends go along: so much may be mapped around a page that is touched.
+  // The windows of 2 MiB that hold the ends go along: so much may be mapped around a page that is touched.
   void release(size_t offset, size_t bytes) const;
 
  private:
@@ -42,7 +42,7 @@ class OutputFile {
  public:
   // Writes to `path` at once. Use it inside a StagedDirectory; for a lone file use write_file_atomically or staged().
   explicit OutputFile(const fs::path& path);
-  // Writes beside `path`; commit() puts it in place. Without commit() nothing is left. A symbolic link stays, and what
+  // Writes next to `path`; commit() puts it in place. Without commit() nothing is left. A symbolic link stays, and what
   // it points at is replaced. A device or a pipe is written to as it is.
   static OutputFile staged(const fs::path& path);
   OutputFile(OutputFile&&) noexcept;
@@ -102,7 +102,7 @@ void write_file_atomically(const fs::path& path, std::string_view text);
 void append_to_file(const fs::path& path, std::string_view text);
 
 // Removes what a process left behind in `directory` that no longer lives: temporaries that nobody holds a lock on.
-// Those of another machine (or of this one before it was started again), whose locks may not be seen here, only where
+// Those of another machine (or of this one before it was started again), whose locks may not be seen here, only if
 // nothing in them changed for seven days.
 void remove_stale_temporaries(const fs::path& directory);
 fs::path temporary_sibling(const fs::path& path);  // the name scheme that remove_stale_temporaries knows

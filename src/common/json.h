@@ -7,7 +7,7 @@
 
 namespace cgcn {
 
-// Discarded (is_discarded) if it is not JSON, or where it is nested deeper than anything we write: to copy or print
+// Discarded (is_discarded) if it is not JSON, or if it is nested deeper than anything we write: to copy or print
 // such a value takes a stack frame a level.
 nlohmann::json parse_json(std::string_view text);
 

@@ -1,6 +1,6 @@
 // Mapped files that another program changes. One that is cut short, or that the disk cannot read, ends the process by a
 // signal at the first touch: a program's handler can ask here which file it was (process/signals.h). One that keeps its
-// size is noticed where a caller asks.
+// size is noticed when a caller asks.
 #pragma once
 
 #include <sys/stat.h>

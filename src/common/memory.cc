@@ -18,7 +18,7 @@
 namespace cgcn {
 namespace {
 
-// A line "Key:   123 kB" of a /proc file, in bytes; 0 where it is not there.
+// A line "Key:   123 kB" of a /proc file, in bytes; 0 if it is missing.
 uint64_t proc_value(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -43,7 +43,7 @@ struct ControlGroup {
     const uint64_t bytes = group_value(folder / limit);
     return bytes < kNoLimit ? bytes : 0;
   }
-  // Without the page cache, which the kernel takes back where memory is short.
+  // Without the page cache, which the kernel takes back if memory is short.
   uint64_t used_bytes() const {
     uint64_t cached = 0, value = 0;
     std::ifstream file(folder / "memory.stat");
@@ -54,7 +54,7 @@ struct ControlGroup {
   }
 };
 
-// The process's control group and those around it, each of which may have a limit. Where the group's own folder is not
+// The process's control group and those around it, each of which may have a limit. If the group's own folder is not
 // to be seen, as in some containers, what is there is the outermost one. A machine may have both versions at once.
 std::vector<ControlGroup> control_groups(const fs::path& root) {
   const fs::path mounted = root / "sys/fs/cgroup";

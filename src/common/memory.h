@@ -23,13 +23,13 @@ void reset_peak_rss();  // so that a stage can be measured on its own; does noth
 // Asks for large pages behind these bytes, before they are first touched; a wish that the kernel may ignore.
 void prefer_huge_pages(void* begin, size_t bytes);
 
-// Of the machine, or the control group's limit where that is lower. root: where /proc and /sys are.
+// Of the machine, or the control group's limit if that is lower. root: where /proc and /sys are.
 uint64_t total_memory(const fs::path& root = "/");
 // What can be taken without swapping, under the same limit.
 uint64_t available_memory(const fs::path& root = "/");
 
 // "2G", "2200M", "1.5GiB", "4096" → bytes. M and MiB are both 2^20. Throws Error naming `where`.
 uint64_t parse_bytes(std::string_view text, const std::string& where);
-std::string format_bytes(uint64_t bytes);  // "1.4 GB", powers of 1024
+std::string format_bytes(uint64_t bytes);  // "1.4 GiB"
 
 }  // namespace cgcn

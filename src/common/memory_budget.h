@@ -20,8 +20,8 @@ struct MemoryOptions {
   uint64_t budget(uint32_t processes = 1) const;
 };
 
-// What the program takes besides everything that a plan names: code, threads' stacks, the buffers of OpenBLAS, what the
-// allocator holds back.
+// What the program takes in addition to everything that a plan names: code, threads' stacks, the buffers of OpenBLAS,
+// what the allocator holds back.
 inline constexpr uint64_t kMemoryMargin = uint64_t{24} << 20;
 
 // What of the budget is not resident now, less the margin; 0 if it is used up.
@@ -29,7 +29,7 @@ uint64_t memory_left(uint64_t budget);
 
 // "is too little for …", with the smallest budget that would do.
 [[noreturn]] void refuse_budget(uint64_t least, const std::string& what);
-// The same where a stage needs so much besides what the process has now.
+// The same if a stage needs this much in addition to what the process has now.
 [[noreturn]] void refuse_memory_left(uint64_t needed, const std::string& what);
 
 // Demands by name: those that must be in memory, and those that may be read from disk into buffers instead.
@@ -42,7 +42,7 @@ class MemoryPlan {
   // epochs: it takes what is left, and at least this.
   void need_at_times(std::string name, uint64_t least);
 
-  // Decides what stays in memory. Error with the smallest budget that works where this one does not.
+  // Decides what stays in memory. Error with the smallest budget that works if this one does not.
   void settle(uint64_t budget, const std::string& what);
   bool in_memory(size_t offer) const { return demands_[offer].in_memory; }
   uint64_t least() const;          // the smallest budget that works

@@ -27,10 +27,10 @@ class Option {
   Option& value(std::string name);                               // what --help shows after the name
   Option& shape(std::function<void(const std::string&)> check);  // text: throws std::invalid_argument("what is wrong")
   Option& common();                                              // among the few that --help shows first
-  // A resumed run may have another value: what was learnt so far does not depend on it. allowed: where that is so only
-  // for some values of other options, with the reason where it is not.
+  // A resumed run may have another value: what was learnt so far does not depend on it. allowed: if that holds only
+  // for some values of other options, with the reason if not.
   Option& resumable(std::function<bool()> allowed = {}, std::string why_not = {});
-  // Changes nothing where used() is false, beside the others as they are; may be said several times.
+  // Changes nothing if used() is false, given the other options; may be called several times.
   Option& needs(std::function<bool()> used, std::string why_not);
 
   const std::string& name() const { return name_; }
@@ -41,7 +41,7 @@ class Option {
   bool is_common() const { return common_; }
   bool may_change_on_resume() const { return resumable_ && (!resumable_if_ || resumable_if_()); }
   const std::string& why_not_resumable() const { return why_not_resumable_; }  // empty: what was learnt depends on it
-  std::string why_unused() const;                                              // empty where it may change something
+  std::string why_unused() const;                                              // empty if it may change something
   const std::vector<std::string>& choices() const { return choices_; }
   const std::string& default_text() const { return default_text_; }
   std::string text() const { return get_(); }  // the value as it is now, in the form that set() takes
@@ -115,7 +115,7 @@ class OptionList {
   std::string group_;
 };
 
-// Quoted where a shell would not take it as one word.
+// Quoted if a shell would not take it as one word.
 std::string shell_word(const std::string& text);
 
 // The candidate nearest to `text` by edit distance; empty if none is near.

@@ -11,7 +11,7 @@ namespace cgcn {
 // In `folder`, which is on a disk with room. It goes away with the last reference. Error if there is no room: known
 // now, not when it is written to.
 std::shared_ptr<std::byte> make_scratch(const fs::path& folder, uint64_t size);
-// Gives back its pages: they are read again from the file where they are needed.
+// Gives back its pages: they are read again from the file when they are needed.
 void release_scratch(std::byte* scratch, uint64_t size);
 
 }  // namespace cgcn

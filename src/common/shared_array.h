@@ -35,7 +35,7 @@ class SharedArray {
     head.view_ = view_.first(size);
     return head;
   }
-  // Gives the pages of these elements back where they are mapped from a file, which has them still.
+  // Gives the pages of these elements back if they are mapped from a file, which has them still.
   void release(size_t begin, size_t end) const {
     if (file_ == nullptr) return;
     const auto* const bytes = reinterpret_cast<const std::byte*>(view_.data());

@@ -64,7 +64,7 @@ bool unchanged_for_long(const fs::path& path) {
 }
 
 // Whether the lock is held and the name still stands for what is locked: someone who cleans up may have been faster.
-// Where the file system knows no locks, age alone tells (unchanged_for_long).
+// If the file system knows no locks, age alone tells (unchanged_for_long).
 bool hold(const FileDescriptor& made, const fs::path& path) {
   if (::flock(made.get(), LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat held {
@@ -183,7 +183,7 @@ void StagedDirectory::put_in_place() {
     if (errno == EEXIST || fs::exists(target_, error)) refuse_existing();  // another program was faster
   }
   check_replaceable();
-  // Where the file system can swap two names, there is no moment without a whole directory of this name.
+  // If the file system can swap two names, there is no moment without a whole directory of this name.
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
     sync_directory(target_.parent_path());
     fs::remove_all(staging_, error);

@@ -16,7 +16,7 @@
 
 namespace cgcn::dist {
 
-// What all ranks throw where one of them failed in Group::together(). Rank 0 tells the user.
+// What all ranks throw if one of them failed in Group::together(). Rank 0 tells the user.
 class GroupError : public Error {
  public:
   using Error::Error;
@@ -47,7 +47,7 @@ class Group {
   Group(const std::function<std::unique_ptr<Transport>()>& open, double peer_timeout, const std::string& host);
   Group(Group&&) noexcept = default;
   Group& operator=(Group&&) noexcept = default;
-  ~Group();  // leaves the job as it is where close() was not called
+  ~Group();  // leaves the job as it is if close() was not called
 
   uint32_t rank() const { return messenger_ ? messenger_->rank() : 0; }
   uint32_t size() const { return messenger_ ? messenger_->size() : 1; }
@@ -129,7 +129,7 @@ class Group {
     });
   }
 
-  // Where the ranks do not all say the same: an error that names who says what.
+  // If the ranks do not all say the same: an error that names who says what.
   void require_same(const std::string& what, const std::string& own, const std::string& hint = {});
 
   // For an error of this rank alone: ends the job. Does not return but in tests.

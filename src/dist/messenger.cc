@@ -224,7 +224,7 @@ void Messenger::begin_listening(Peer& peer) {
   peer.receive = transport_->receive(peer.rank, Tag::kControl, std::as_writable_bytes(std::span(&peer.incoming, 1)));
 }
 
-// Rank 0 says it, so that it is said once; where rank 0 does not end the job soon, this rank does.
+// Rank 0 says it, so that it is said once; if rank 0 does not end the job soon, this rank does.
 void Messenger::announce(const std::string& text) {
   if (rank_ == 0) return break_with(text);
   Control control{1};
@@ -248,7 +248,7 @@ void Messenger::lose(uint32_t rank, const std::string& how) {
       /*unreachable=*/true);
 }
 
-// Every rank learns why where that is still possible; then the job is over.
+// Every rank learns why if that is still possible; then the job is over.
 void Messenger::break_with(const std::string& message, bool unreachable) {
   {
     const std::lock_guard lock(mutex_);

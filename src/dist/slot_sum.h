@@ -2,7 +2,7 @@
 // (tree_sum.h).
 //
 // Reduce-scatter, then all-gather: every rank gets the subtrees of all others for its own share of the numbers, adds
-// them up, and sends the sum to all. That moves 2·(R-1)/R of the gradient per rank where a rank's slots are one
+// them up, and sends the sum to all. That moves 2·(R-1)/R of the gradient per rank if a rank's slots are one
 // subtree. The first half can begin for some numbers while others are still being computed.
 #pragma once
 
@@ -30,7 +30,7 @@ class SlotSum {
   // The rank's last slot: the numbers begin … end of it are there. They stay as they are until finish(). All ranks call
   // it with the same ranges in the same order, and none twice.
   void add_last(std::span<float> values, size_t begin, size_t end);
-  // total: the sum. It may be the span of add_last(), and has to be where that was called.
+  // total: the sum. It may be the span of add_last(), and has to be if that was called.
   void finish(std::span<float> total);
 
   // A rank without slots calls this in place of add_last().
@@ -75,7 +75,7 @@ class RowsSum {
   void add(std::span<const uint32_t> numbers, const float* matrix);
   const Rows& finish();
   uint64_t bytes() const { return bytes_; }  // of the largest step
-  // What it takes at most where a slot has at most so many rows of the matrix.
+  // What it takes at most if a slot has at most so many rows of the matrix.
   static uint64_t planned_bytes(uint64_t rows, uint64_t columns, uint64_t rows_of_slot, uint32_t slots, uint32_t ranks);
 
  private:

@@ -23,7 +23,7 @@ class Transport {
   // Both begin and return at once; the bytes stay where they are until done() says true. At most kMostBytes.
   virtual Request send(uint32_t to, Tag tag, std::span<const std::byte> bytes) = 0;
   virtual Request receive(uint32_t from, Tag tag, std::span<std::byte> bytes) = 0;
-  // Whether it is; the request is gone then. Throws std::runtime_error where the connection is broken.
+  // Whether it is; the request is gone then. Throws std::runtime_error if the connection is broken.
   virtual bool done(Request request) = 0;
   virtual void cancel(Request receive) = 0;
 

@@ -2,7 +2,7 @@
 // what:
 //
 //   node (level, index) covers the slots index·2^level … (index + 1)·2^level - 1; its sum is that of its two halves, or
-//   of the first one where the second has no slots.
+//   of the first one if the second has no slots.
 //
 // A rank that has some neighbouring slots adds up the whole subtrees in them; who gets all of these adds them up.
 #pragma once
@@ -47,7 +47,7 @@ class TreeSum {
     while (subtotals_.back().node.index > 0) {
       TreeNode& top = subtotals_.back().node;
       const TreeNode above{top.level + 1, top.index / 2};
-      if (top.index % 2 == 0) {  // a first half: alone only where the second has no slots
+      if (top.index % 2 == 0) {  // a first half: alone only if the second has no slots
         if ((uint64_t{top.index} + 1) << top.level < slots_) return;
         top = above;
         continue;

@@ -90,7 +90,7 @@ uint64_t size_or_zero(const fs::path& path) {
   return error ? 0 : size;
 }
 
-// Whether the file is whole now. Throws where trying again cannot help.
+// Whether the file is whole now. Throws if trying again cannot help.
 bool fetch_once(const std::string& url, const fs::path& partial) {
   Transfer transfer{.file = {},
                     .progress = Progress("downloading " + partial.stem().string(), 0, "bytes"),
@@ -106,7 +106,7 @@ bool fetch_once(const std::string& url, const fs::path& partial) {
   const bool no_ranges = answer.code == CURLE_RANGE_ERROR || answer.status == 416;  // 416: curl takes it for the end
   if (answer.code == CURLE_OK && !no_ranges) return true;
   if (no_ranges &&
-      transfer.resumed_from > 0) {  // the server cannot go on in the middle, or what is here is of another file
+      transfer.resumed_from > 0) {  // the server cannot continue in the middle, or what is here is of another file
     log::note("{}: starting again from the beginning", url);
     fs::resize_file(partial, 0);
     return false;

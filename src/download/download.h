@@ -2,7 +2,7 @@
 //
 // What arrives is kept as NAME.part until it is whole, so that a transfer that was cut continues where it stopped, in
 // the same call (a few times) or in the next one. A file is whole when it has the length that the server announced, and
-// the size and checksum of the table where those are known; members of an archive are checked by their CRCs.
+// the size and checksum of the table if those are known; members of an archive are checked by their CRCs.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct DownloadSource {
   std::string format;    // the reader's name
   std::string base_url;  // files lie at base_url/name
   std::vector<RemoteFile> files;
-  std::vector<std::string> members;  // where files is one zip: what to take out of it; empty if files are plain
+  std::vector<std::string> members;  // if files is one zip: what to take out of it; empty if files are plain
   std::string inside;                // where the reader finds its source among them
 };
 

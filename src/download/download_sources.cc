@@ -1,4 +1,4 @@
-// Where the public data sets are. Sizes and checksums are those of the publishers' files where we have read them.
+// Where the public data sets are. Sizes and checksums are those of the publishers' files if we have read them.
 #include "common/error.h"
 #include "download/download.h"
 

@@ -44,7 +44,7 @@ void require_shape(const Given& given, const char* name, uint64_t rows, bool mat
               name);
 }
 
-// In place where the bits are those of a T, else a copy. negative: whether a value below 0 may be.
+// In place if the bits are those of a T, else a copy. negative: whether a value below 0 may be.
 template <class T>
 SharedArray<T> take_integers(const Given& given, const char* name, uint64_t limit) {
   const Array array = as_array(given, name);
@@ -119,7 +119,7 @@ class RowEdges final : public EdgeSource {
   const SharedArray<float>& weights_;
 };
 
-// Whether it is as graphs here are: rows rise, no loop, and every link has its reverse of the same weight.
+// Whether it is as graphs here are: rows rise, no loop, and every edge has its reverse of the same weight.
 bool is_as_wanted(const CsrGraph& graph, const GraphArrays& arrays) {
   std::atomic<bool> fine = true;
   parallel_blocks(graph.num_nodes(), kRows, [&](size_t begin, size_t end) {

@@ -1,4 +1,4 @@
-// A data set made of arrays that a caller has, checked once, and used where they lie where their layout allows it.
+// A data set made of arrays that a caller has, checked once, and used in place if their layout allows it.
 #pragma once
 
 #include "clustergcn/clustergcn.h"

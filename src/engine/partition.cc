@@ -31,7 +31,7 @@ class StoreHold {
   FileDescriptor folder_;
 };
 
-// A·X of the layout and of the whole store; that of the store is computed beside METIS where memory allows it.
+// A·X of the layout and of the whole store; that of the store is computed while METIS runs if memory allows it.
 class Products {
  public:
   Products(const PartitionRequest& request, const Store& store, uint64_t budget)

@@ -30,7 +30,7 @@ struct PartitionReport {
   nlohmann::json to_json() const;
 };
 
-// Waits where another program is partitioning the same store.
+// Waits if another program is partitioning the same store.
 PartitionReport partition_store(const fs::path& store, const PartitionRequest& request);
 PartitionReport partition_store(const Store& store, PartitionRequest request);
 

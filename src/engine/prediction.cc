@@ -9,7 +9,7 @@
 namespace cgcn {
 namespace {
 
-// RFC 4180: quoted where it has to be.
+// RFC 4180: quoted if it has to be.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -17,7 +17,7 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
-// The nodes that a file lists by the user's ids, one a line, in its order.
+// The nodes that a file lists by the user's ids, one per line, in its order.
 std::vector<NodeId> read_nodes(const fs::path& path, const Dataset& data) {
   std::unordered_map<std::string, NodeId> known;
   known.reserve(data.num_nodes());

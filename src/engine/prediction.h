@@ -52,10 +52,10 @@ class Prediction {
   std::vector<NodeId> nodes_;  // in their order; empty: all
   SlabMatrix values_;          // a row for each of them …
   double temperature_ = 1;     // of probabilities
-  bool packed_ = false;        // … or, where not packed, for every node of the graph
+  bool packed_ = false;        // … or, if not packed, for every node of the graph
 };
 
-// To a .csv or .npy file, whole or not at all; what was there before is replaced. Error where that may not be.
+// To a .csv or .npy file, whole or not at all; what was there before is replaced. Error if that may not be.
 void write_prediction(const Prediction& prediction, const fs::path& output);
 // Before any work is done.
 void require_writable(const PredictionRequest& request, const fs::path& output);

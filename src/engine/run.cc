@@ -96,7 +96,7 @@ void Run::begin_in(const fs::path& folder, bool resume) {
 
 void Run::begin() { begin_in(request_.run, request_.resume); }
 
-// Resumed: those that were begun go on, the others follow.
+// Resumed: those that were started continue, the others follow.
 void Run::begin_seed(const fs::path& all, uint64_t n) {
   const fs::path folder = seed_folder(all, n);
   request_.settings.options.train.seed = n;

@@ -1,5 +1,5 @@
 // Where the options of a run come from. Later ones win: defaults, a recipe (`auto` looks at the graph), a TOML file,
-// what was given by name. A run that goes on has its own configuration, and may change what was not learnt from.
+// what was given by name. A resumed run has its own configuration, and may change what was not learnt from.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct RunSettings {
   RunOptions options;
   OptionList list;  // of `options`
   std::string recipe, config;
-  uint32_t processes = 1;                                  // as many batches in a step where nobody says how many
+  uint32_t processes = 1;                                  // as many batches in a step if nobody says how many
   std::vector<std::pair<std::string, std::string>> given;  // option and value, as somebody named them
 
   std::vector<Choice> choices;  // that `auto` made and nobody overruled
@@ -31,10 +31,10 @@ struct RunSettings {
   std::vector<std::string> apply(const std::vector<Choice>& values);
 };
 
-// A path that means the same from any folder, since a run may go on from elsewhere; empty stays empty.
+// A path that means the same from any folder, since a run may be resumed from elsewhere; empty stays empty.
 std::string whole_path(const std::string& path);
 
-// The graph store that a run was trained on. Error where it is not known or not there any more.
+// The graph store that a run was trained on. Error if it is not known or not there any more.
 std::string store_of_run(const std::string& run);
 
 }  // namespace cgcn

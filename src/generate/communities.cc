@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kBranching = 4;  // a community is cut into this many smaller ones
 
-// A smallest community holds a few times a node's neighbours, so that most links can stay inside without being all
+// A smallest community holds a few times a node's neighbours, so that most edges can stay inside without being all
 // alike.
 NodeId leaf_size(const Shape& shape) {
   const double degree = 2.0 * static_cast<double>(shape.edges) / shape.nodes;

@@ -1,5 +1,5 @@
 // The edges drawn so far, sorted, each once. They are kept in buckets by their smaller node: in memory, or in files
-// without a name where they do not fit.
+// without a name if they do not fit.
 #pragma once
 
 #include <functional>

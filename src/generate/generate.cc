@@ -17,7 +17,7 @@
 namespace cgcn {
 namespace {
 
-constexpr uint32_t kUnseenColumns = 16;  // of the features that labels follow from where the store gets none
+constexpr uint32_t kUnseenColumns = 16;  // of the features that labels follow from if the store gets none
 constexpr size_t kRowBlock = 512, kRowsAtOnce = 64 * kRowBlock;
 constexpr uint64_t kBytesPerNode = 36;  // communities, weights, degrees, classes
 constexpr uint64_t kLeastBuffers = uint64_t{96} << 20;

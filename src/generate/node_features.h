@@ -13,7 +13,7 @@ using HiddenRow = std::array<float, kHidden>;
 
 class NodeFeatures {
  public:
-  // classes: of each node, or empty if nodes have no single class. columns: not the shape's where that stores none.
+  // classes: of each node, or empty if nodes have no single class. columns: not the shape's if that stores none.
   NodeFeatures(const Shape& shape, const Communities& communities, uint32_t columns, std::span<const int32_t> classes,
                uint64_t seed);
 

@@ -21,7 +21,7 @@ struct Template {
   std::array<uint64_t, 3> split;
   bool multi_label = false;
   std::array<uint32_t, 3> graphs = {1, 0, 0};  // by role; one graph is split by node
-  // One class a node: known class sizes, the size of each further class over that of the one before, names, noise.
+  // One class per node: known class sizes, the size of each further class over that of the one before, names, noise.
   std::vector<uint64_t> first_classes = {};
   double class_decay = 0.9;
   std::vector<std::string> class_names = {};
@@ -94,7 +94,7 @@ const Template& template_of(ShapeName name) {
   }
   return kSmall;
 }
-// Settled by training on the result (docs/generate.md): depth pays and cut links cost where labels follow from several
+// Settled by training on the result (docs/generate.md): depth pays and cut edges cost where labels follow from several
 // hops.
 Signal signal_of(const Shape& shape, float label_noise) {
   if (!shape.multi_label)
@@ -160,7 +160,7 @@ void settle_graphs(Shape& shape, const Template& base, const GenerateOptions& op
     throw Error(fmt::format("{} graphs need at least {} nodes; there are {}", graphs,
                             format_count(uint64_t{graphs} * 2), format_count(shape.nodes)),
                 "--graphs", "fewer graphs or more --nodes");
-  // Whole graphs for each role: at least one where the role has nodes at all.
+  // Whole graphs for each role: at least one if the role has nodes at all.
   std::array<uint64_t, 3> by_role{};
   if (graphs == base_graphs && options.split.empty()) {
     std::copy(base.graphs.begin(), base.graphs.end(), by_role.begin());

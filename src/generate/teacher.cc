@@ -5,7 +5,7 @@
 //
 // A label's score is T_last·v for a random v; the label is on for the nodes with the highest scores, as many as its
 // frequency says. The score is an exact function of the features of as many hops as there are layers, and because of
-// the bends it cannot be had from fewer: a network of few layers sees less of it, and one whose links are cut less
+// the bends it cannot be had from fewer: a network of few layers sees less of it, and one whose edges are cut less
 // again.
 #include "generate/teacher.h"
 

@@ -1,5 +1,5 @@
-// Every node u has a weight w_u from a truncated Pareto distribution. It sends out links in proportion to it; each
-// picks a level of community (mostly the smallest) and there a node v with probability w_v / Σw. A link that is there
+// Every node u has a weight w_u from a truncated Pareto distribution. It sends out edges in proportion to it; each
+// picks a level of community (mostly the smallest) and there a node v with probability w_v / Σw. An edge that is there
 // already moves one level outward. Rounds follow until there are enough; the surplus of the last one is taken away at
 // random.
 #include "generate/topology.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr double kTailExponent = 1.5;  // P(degree > x) ~ x^-1.5
 constexpr double kHubDegree = 12;      // the largest expected degree, in √n …
 constexpr double kHubShare = 0.2;      // … but no more than this share of a small graph's nodes
-constexpr double kOutward = 0.3;       // of a level's links, how many go further out
+constexpr double kOutward = 0.3;       // of a level's edges, how many go further out
 constexpr size_t kNodeBlock = 4096, kBlocksAtOnce = 64;
 constexpr uint32_t kRounds = 12;
 
@@ -48,7 +48,7 @@ class LinkDrawer {
   LinkDrawer(const Communities& communities, std::span<const double> cumulative, uint64_t seed)
       : communities_(communities), cumulative_(cumulative), seed_(seed) {}
 
-  // Adds about `wanted` links, duplicates among them possible across nodes but not within one. Nodes are taken a
+  // Adds about `wanted` edges, duplicates among them possible across nodes but not within one. Nodes are taken a
   // stretch at a time.
   void draw(double wanted, uint32_t round, double new_share, EdgeKeys& edges, Progress& progress) const {
     const NodeId n = communities_.num_nodes();
@@ -158,7 +158,7 @@ EdgeKeys generate_links(const Shape& shape, const Communities& communities, uint
   Progress progress("Drawing edges", shape.edges, "edges");
   EdgeKeys edges(shape.nodes, shape.edges, room);
   uint64_t found = 0;
-  double new_share = 1;  // of the links drawn in the last round, how many were not there yet
+  double new_share = 1;  // of the edges drawn in the last round, how many were not there yet
   for (uint32_t round = 0; round < kRounds && found < shape.edges; ++round) {
     const uint64_t before = found;
     const double wanted = (1.02 * static_cast<double>(shape.edges - before) + 16) / new_share;

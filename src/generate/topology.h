@@ -1,4 +1,4 @@
-// Links: degrees with a heavy tail, most links inside small communities, fewer at each level outward.
+// Edges: degrees with a heavy tail, most edges inside small communities, fewer at each level outward.
 #pragma once
 
 #include "generate/communities.h"

@@ -26,7 +26,7 @@ struct EdgeList::Chunk {
 
   uint64_t bytes;
   Buffer<std::byte> memory;
-  std::shared_ptr<std::byte> scratch;  // instead, where memory is short
+  std::shared_ptr<std::byte> scratch;  // instead, if memory is short
 };
 
 void EdgeList::begin_chunk() {

@@ -30,7 +30,7 @@ class EdgeSource {
 };
 
 // What a list may take: beyond half of the process's memory, further edges go to a file in the folder; all of them
-// where building the graph needs the room.
+// if building the graph needs the room.
 struct EdgeLimit {
   uint64_t memory = UINT64_MAX;  // for the whole process
   fs::path scratch = {};

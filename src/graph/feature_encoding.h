@@ -29,7 +29,7 @@ struct ColumnEncoding {
 // The names of the feature columns: "age", "age (missing)", "country=FR".
 std::vector<std::string> feature_names(const std::vector<ColumnEncoding>& columns);
 
-// For meta.json and checkpoints. from_json throws nlohmann::json::exception where a field is missing or of another
+// For meta.json and checkpoints. from_json throws nlohmann::json::exception if a field is missing or of another
 // type.
 void to_json(nlohmann::json& json, const ColumnEncoding& column);
 void from_json(const nlohmann::json& json, ColumnEncoding& column);

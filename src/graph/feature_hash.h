@@ -1,5 +1,5 @@
 // What the features of a store are, whatever way they are stored: dense in float32 or float16, and sparse, give the
-// same hash where they hold the same numbers.
+// same hash if they hold the same numbers.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ void for_each_run(std::span<const NodeId> ids, Use&& use) {
   }
 }
 
-// Elements first … first + count of an array: from its file, or from memory where there is none.
+// Elements first … first + count of an array: from its file, or from memory if there is none.
 template <class T>
 void fetch(const InputFile* file, std::span<const T> memory, uint64_t first, uint64_t count, T* out) {
   if (count == 0) return;

@@ -14,7 +14,7 @@ namespace cgcn {
 namespace {
 
 constexpr size_t kSortedRows = 1024;
-constexpr uint64_t kLeastAtOnce = uint64_t{8} << 20;  // entries of a range of rows: 32 MB
+constexpr uint64_t kLeastAtOnce = uint64_t{8} << 20;  // entries of a range of rows: 32 MiB
 
 // A short row: each target goes where as many others are smaller, which needs no branches and vectorises. Repeated ones
 // go to the same place and leave gaps, which are closed.
@@ -113,7 +113,7 @@ class RowBuilder {
     if (options_.memory != UINT64_MAX) at_once_ = std::min(at_once_, fitting_entries());
   }
 
-  // What the budget leaves for entries, beside the degrees. A row is never cut.
+  // What the budget leaves for entries after the degrees. A row is never cut.
   uint64_t fitting_entries() {
     const uint64_t entry = weighted_ ? 12 : 6, degrees = uint64_t{n_} * sizeof(uint32_t);  // with room to sort
     uint64_t longest = 0;
@@ -236,7 +236,7 @@ class RowBuilder {
     return length;
   }
 
-  // Where both directions came with weights, each gets their mean.
+  // If both directions came with weights, each gets their mean.
   static size_t merge_reverse(NodeId* targets, float* weights, size_t own, size_t given, size_t reverse,
                               std::vector<std::pair<NodeId, float>>& scratch) {
     const size_t others = sort_and_merge(targets + given, weights + given, reverse, scratch);

@@ -1,9 +1,9 @@
 // From edges in any order, with duplicates, loops and one-directional entries, to a CsrGraph, counting what was fixed.
 //
 // Sources are replayed: once to count, then once for each range of rows that is placed and sorted at a time. So edges
-// which are already in a mapped file are never copied (an EdgeList holds those that had to be parsed), and rows go on
+// which are already in a mapped file are never copied (an EdgeList holds those that had to be parsed), and rows pass on
 // to a file without ever being in memory together. Peak memory: the source, 12 bytes per node, and the rows of one
-// range: a sixth of all, or 32 MB.
+// range: a sixth of all, or 32 MiB.
 #pragma once
 
 #include <functional>

@@ -131,7 +131,7 @@ class HeaderReader {
   size_t at_ = 0;
 };
 
-// bytes = product(shape) · item, or nothing where that overflows.
+// bytes = product(shape) · item, or nothing if that overflows.
 std::optional<uint64_t> byte_count(const NpyHeader& header) {
   unsigned __int128 total = header.item_bytes;
   for (const uint64_t extent : header.shape) {

@@ -37,7 +37,7 @@ struct LabelStatistics {
 LabelStatistics label_statistics(const Labels& labels, NodeId num_nodes);
 
 // How alike linked nodes are. One class per node: the share of edges whose ends have the same class. Several: the mean
-// over edges of |common labels| / |labels of either|. Links with an unlabelled end and self-loops do not count; -1
+// over edges of |common labels| / |labels of either|. Edges with an unlabelled end and self-loops do not count; -1
 // if none does.
 double edge_homophily(const CsrGraph& graph, const Labels& labels);
 

@@ -1,6 +1,6 @@
 // The graph store: a directory of .npy arrays and meta.json, memory-mapped, never parsed (docs/formats.md).
 //
-// It is written beside its place and renamed, so that it is there whole or not at all. Opening checks every array
+// It is written next to its place and renamed, so that it is there whole or not at all. Opening checks every array
 // against its recorded shape and checksum and the graph's structure against itself, so that no later code meets a bad
 // index.
 #pragma once

@@ -1,4 +1,4 @@
-// What may be deleted to make place for a store: a store that this program wrote, and nothing that lies beside it.
+// What may be deleted to make place for a store: a store that this program wrote, and nothing that lies next to it.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,7 @@ bool is_known_array(const std::string& name) {
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](const char* prefix) { return name.starts_with(prefix); });
 }
 
-// What is not a store's: the first that is found, or the folder itself where it is no store at all.
+// What is not a store's: the first that is found, or the folder itself if it is no store at all.
 fs::path find_foreign(const fs::path& folder) {
   std::error_code error;
   const fs::path meta_file = folder / "meta.json";

@@ -1,4 +1,4 @@
-// Writes a graph store (store.h): array by array, beside its place, and renamed when it is whole.
+// Writes a graph store (store.h): array by array, next to its place, and renamed when it is complete.
 #pragma once
 
 #include <future>
@@ -109,7 +109,7 @@ class StoreWriter {
   void write_graph_ids(std::span<const uint32_t> graph_ids);
   void write_ids(const NodeIds& ids);
   void write_class_names(const std::vector<std::string>& names);
-  // Of the feature columns; with what made them of a table, where that was more than reading numbers.
+  // Of the feature columns; with what made them of a table, if that was more than reading numbers.
   void write_feature_names(std::vector<std::string> names, std::vector<ColumnEncoding> encoding = {});
   template <class T>
   void write_array(const std::string& name, std::span<const T> values, uint64_t columns = 0) {

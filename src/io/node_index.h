@@ -22,7 +22,7 @@ namespace cgcn {
 class NodeIndex {
  public:
   enum class Kind { kRows, kOpen, kListed };
-  // Thrown by put() where an id does not fit the fast way: read again with fast = false.
+  // Thrown by put() if an id does not fit the fast way: read again with fast = false.
   struct NotFast {};
 
   static NodeIndex rows(NodeId n, fs::path counted_in);  // counted_in: the file that gave n, for messages

@@ -21,7 +21,7 @@ struct ImportOptions {
   bool keep_self_loops = false;
   std::string split;  // "60/20/20": drawn with the seed; empty: the format's own
   uint64_t seed = 1;
-  // Files whose names are not the usual ones beside the source; "none": not to be read.
+  // Files whose names are not the usual ones next to the source; "none": not to be read.
   std::string features, labels, split_file;
   Task task = Task::kClassification;  // kRegression: labels are numbers
   bool multi_label = false;           // keep 0/1 labels as such if every row has exactly one 1

@@ -1,5 +1,5 @@
 // The products of bfloat16_gemm.h on x86: AMX, whose tiles hold 16 × 32 elements, and AVX512-BF16. Compiled for these
-// instruction sets function by function, and called only where the processor has them.
+// instruction sets function by function, and called only if the processor has them.
 #include "kernels/bfloat16_gemm.h"
 
 #if defined(__x86_64__)
@@ -219,7 +219,7 @@ inline void order_memory() { __asm__ volatile("" ::: "memory"); }
 CGCN_AMX void configure_tiles(size_t rows) {
   TileConfig config;
   const auto first = static_cast<uint8_t>(std::min<size_t>(rows, 16));
-  const auto second = static_cast<uint8_t>(rows > 16 ? rows - 16 : 1);  // unused where there are none
+  const auto second = static_cast<uint8_t>(rows > 16 ? rows - 16 : 1);  // unused if there are none
   const uint8_t tile_rows[8] = {first, first, second, second, first, second, 16, 16};
   for (int i = 0; i < 8; ++i) {
     config.row_bytes[i] = 64;

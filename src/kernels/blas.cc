@@ -52,7 +52,7 @@ bool is_core_without_avx2(std::string_view name) {
   return false;
 }
 
-// The newest core known to OpenBLAS whose instructions this CPU has; null where there is nothing better than the
+// The newest core known to OpenBLAS whose instructions this CPU has; null if there is nothing better than the
 // oldest.
 const char* best_core() {
 #if defined(__x86_64__)

@@ -3,7 +3,7 @@
 // well, such as Python with NumPy, keeps its own with its own settings: ours is then a second copy.
 //
 // OpenBLAS 0.3.21 does not know CPUs that are younger than itself and gives them its oldest kernels (a fifth of the
-// speed). Where that has happened it is told the newest core that it does know and that this CPU can run.
+// speed). If that has happened it is told the newest core that it does know and that this CPU can run.
 #pragma once
 
 #include <cblas.h>

@@ -13,7 +13,7 @@ float softmax_cross_entropy(float* logits, size_t classes, uint32_t label, float
 // Bit c of the labels is at byte c / 8, least significant first.
 float sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits, float gradient_scale);
 
-// The same where a bit that is set counts weights[c] times, one that is not once.
+// The same if a bit that is set counts weights[c] times, one that is not once.
 float weighted_sigmoid_cross_entropy(float* logits, size_t classes, const uint8_t* label_bits, const float* weights,
                                      float gradient_scale);
 

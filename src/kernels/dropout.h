@@ -19,7 +19,7 @@ struct DropoutKey {
   uint32_t stream = 0;  // below 256: which of the step's masks
 };
 
-// Bit c of row r is set where the element is kept. Empty (bits null): everything is kept, unscaled.
+// Bit c of row r is set if the element is kept. Empty (bits null): everything is kept, unscaled.
 struct DropoutMask {
   uint8_t* bits = nullptr;
   size_t row_bytes = 0;

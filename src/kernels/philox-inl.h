@@ -36,7 +36,7 @@ HWY_INLINE Words multiply_words(Words words, uint32_t by) {
 }
 
 // Philox on 64-bit lanes whose low halves hold the words: MulEven gives both halves of a product at once, and what the
-// high halves hold besides never matters.
+// high halves hold never matters.
 HWY_INLINE void philox_lanes(const RoundKeys& keys, Words& c0, Words& c1, Words& c2, Words& c3) {
   for (int round = 0; round < 10; ++round) {
     const Words p0 = multiply_words(c0, kPhiloxM0), p1 = multiply_words(c2, kPhiloxM1);

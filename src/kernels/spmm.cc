@@ -18,7 +18,7 @@ struct Sum {
   Matrix out;
 };
 
-// One row, columns c … c + kVectors·lanes; where rest > 0 there is one vector and only `rest` of its lanes count.
+// One row, columns c … c + kVectors·lanes; if rest > 0 there is one vector and only `rest` of its lanes count.
 template <int kVectors, bool kTail>
 HWY_INLINE void aggregate_strip(const Sum& sum, size_t r, size_t c, size_t rest) {
   const auto& [a, source, initial, mask, out] = sum;

@@ -78,7 +78,7 @@ Matrix Convolution::place_sources(const Step& step) const {
 bool Convolution::projects_first(const Step& step) const {
   if (!may_project_first() || input_.drops_after(step) || step.batch.remainder(number()) != nullptr) return false;
   // An entry of A moves a row of h or of P; a source that is no target costs a product of its own. Aggregation runs at
-  // memory speed: about a sixteenth of the product's operations a second.
+  // memory speed: about a sixteenth of the product's operations per second.
   constexpr double kAggregationCost = 16;
   const SparseView& a = step.batch.adjacency(number()).forward;
   const double saved = kAggregationCost * static_cast<double>(a.num_entries()) * static_cast<double>(in() - out());
@@ -121,7 +121,7 @@ void Convolution::add_identity(ConstMatrix left, Matrix z) const {
   });
 }
 
-// What stands in for the links that a batch of samples leaves out.
+// What stands in for the edges that a batch of samples leaves out.
 ConstMatrix Convolution::constant_term(const Step& step, ConstMatrix h) const {
   if (step.batch.remainder(number()) == nullptr) return {};
   if (step.terms != Terms::kKept) step.input.history->advance(step.batch, number(), h);

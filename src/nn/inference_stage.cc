@@ -21,7 +21,7 @@ InferenceStage InferenceStage::ending() const {
   return stage;
 }
 
-// Besides H_l. The head is the last to take it; H_0 itself is no layer's row that it takes.
+// In addition to H_l. The head is the last to take it; H_0 itself is no layer's row that it takes.
 size_t InferenceStage::carried_above(uint32_t layer) const {
   if (layer >= top_.number()) return 0;
   return initial_ + (layer > 0 ? top_.carried_columns() : 0);

@@ -3,7 +3,7 @@
 //   z = D([N(A)·X, X])·W + b,   H_1 = act(z), or z (last layer, or norm before)
 //
 // It takes the precomputed N(A)·X. Dense rows are gathered into one product; sparse rows and the identity become a
-// small sparse matrix of the batch (sparse_input.h). Where the batch has an input adjacency A, the layer aggregates X
+// small sparse matrix of the batch (sparse_input.h). If the batch has an input adjacency A, the layer aggregates X
 // by it: dense rows as every convolution does; sparse ones are multiplied first, A·(D(X)·W_left) + D(X)·W_right, which
 // has no place for dropout after the aggregation. No gradient is computed for X.
 #pragma once

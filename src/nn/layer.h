@@ -91,7 +91,7 @@ class Layer {
   virtual TouchedRows touched_rows() const { return {}; }
   // As if the last backward() had touched these, if it touched some: their gradients were put there by others.
   virtual void set_touched_rows(std::span<const uint32_t>) {}
-  // What it takes besides the workspace.
+  // What it takes in addition to the workspace.
   virtual uint64_t bytes() const { return 0; }
 
  private:

@@ -2,7 +2,7 @@
 // (jumping knowledge, Xu et al., 2018).
 //
 //   C = H_L,  [H_1, …, H_L]  or  max_l H_l;   logits = D(C)·W + b
-//   dW = D(C)ᵀ·dlogits,  dC = D(dlogits·Wᵀ);   dH_l: its columns of dC, or dC where H_l is the largest (the first of
+//   dW = D(C)ᵀ·dlogits,  dC = D(dlogits·Wᵀ);   dH_l: its columns of dC, or dC if H_l is the largest (the first of
 //   equals)
 //
 // Inference does not keep the rows of all layers: [H_1, …, H_l]·W is added up as they come, or their maximum is kept.

@@ -35,7 +35,7 @@ namespace cgcn {
 
 struct StepResult {
   double loss = 0;        // mean over the labelled rows (and classes, if a node may have several)
-  uint32_t labelled = 0;  // rows that counted; where 0, the gradient is zero
+  uint32_t labelled = 0;  // rows that counted; if 0, the gradient is zero
 };
 
 // One batch of several in a step.
@@ -80,7 +80,7 @@ class Model {
   // that is larger than any before makes it grow.
   void reserve(const BatchLimits& limits);
   uint64_t workspace_bytes() const;
-  // What sparse input takes besides, in batches of so many rows and entries of the features; 0 if it is dense.
+  // What sparse input takes in addition, in batches of so many rows and entries of the features; 0 if it is dense.
   uint64_t sparse_input_bytes(uint64_t rows, uint64_t entries) const;
   // One forward and backward pass; overwrites gradients(). The dropout masks are a function of the seed and of the
   // batch's epoch and index.

@@ -11,7 +11,7 @@ namespace cgcn {
 // Where the logits come from: the last convolution; a dense layer on its rows brought to length 1 (GraphSAGE); or a
 // linear layer behind L hidden ones.
 enum class HeadKind { kConvolution, kDense, kLinear };
-// What a linear head takes: the rows of the last layer, or those of all, one beside the other or the largest of each
+// What a linear head takes: the rows of the last layer, or those of all, concatenated or the largest of each
 // column (jumping knowledge).
 enum class Jumping { kNone, kConcat, kMax };
 // What dropout is applied to: a layer's input after aggregation, or the embeddings before it.

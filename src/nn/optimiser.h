@@ -30,7 +30,7 @@ class Optimiser {
  public:
   virtual ~Optimiser() = default;
 
-  // One step on the model's gradients. gradient_scale multiplies them first (clipping, averaging). Where the model
+  // One step on the model's gradients. gradient_scale multiplies them first (clipping, averaging). If the model
   // touches rows and dense is off, only those rows move, decay and change their state.
   virtual void step(Model& model, float learning_rate, float gradient_scale = 1) = 0;
 

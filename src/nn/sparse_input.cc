@@ -190,7 +190,7 @@ void SparseInput::name_rows(const FeatureMatrix& features, std::span<const NodeI
       for (const uint32_t column : features.row_columns(v)) name(first_column + column);
 }
 
-// They are marked in slots_: where the batch names many, a look at all rows of W finds them in order.
+// They are marked in slots_: if the batch names many, a look at all rows of W finds them in order.
 void SparseInput::sort_touched() {
   if (touched_.size() < slots_.size() / 8) return std::sort(touched_.begin(), touched_.end());
   touched_.clear();

@@ -13,7 +13,7 @@ class EmbeddingHistory;
 // The layout's arrays, all in the same row order: Batch::inputs are rows of these.
 struct ModelInput {
   const FeatureMatrix& x;           // may be empty (no rows) in the plain form, which does not use it
-  const FeatureMatrix& aggregated;  // N(A)·X; sparse where X is sparse or the identity
+  const FeatureMatrix& aggregated;  // N(A)·X; sparse if X is sparse or the identity
   const Labels& labels;
   EmbeddingHistory* history = nullptr;  // for batches with remainders; a step brings it up to date
 };

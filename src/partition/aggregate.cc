@@ -1,7 +1,7 @@
 // N(A)·X, the first layer's aggregation (the paper, section 4.1: it has no weights, so once is enough).
 //
 // Rows are computed in chunks by all threads and written as they come; each is summed in the order of its neighbours,
-// so that the bits do not depend on the number of threads. The result is a store of its own with features and no links,
+// so that the bits do not depend on the number of threads. The result is a store of its own with features and no edges,
 // keyed by the normalisation's name and bound to the content it was computed from.
 #include <algorithm>
 #include <optional>
@@ -27,7 +27,7 @@ constexpr size_t kChunk = 16384;                   // rows
 constexpr size_t kRowBlock = 256;
 constexpr size_t kCopiedRows = 16384;  // of X into a strip at a time: what is mapped of it
 
-// X as strips, two chunks, and the mapped files. The links of a chunk are counted as the whole graph's, values and all:
+// X as strips, two chunks, and the mapped files. The edges of a chunk are counted as the whole graph's, values and all:
 // nodes may be of very unlike degrees.
 uint64_t memory_for_all_strips(const FeatureMatrix& features, const CsrGraph& graph) {
   const uint64_t row_bytes = uint64_t{features.columns()} * sizeof(float);
@@ -54,15 +54,15 @@ class Aggregator {
   }
 
  private:
-  // The rows of N(A) that a chunk is summed with: made for every strip where memory is short, else for the first.
+  // The rows of N(A) that a chunk is summed with: made for every strip if memory is short, else for the first.
   enum class Links { kMadeAgain, kMadeOnce, kThere };
 
   // X is copied as strips of columns into large pages, so that the rows that a sum reads lie in the last-level cache
-  // and few pages, and all rows of a chunk are summed on a strip. A chunk is written while the next is summed. Where
+  // and few pages, and all rows of a chunk are summed on a strip. A chunk is written while the next is summed. If
   // memory does not hold all strips, there is room for one, and every chunk copies them again.
   void write_dense() {
     const size_t width = features_.columns(), row_bytes = width * sizeof(float);
-    // As many columns as the cache holds, but whole cache lines; fewer only where memory is short.
+    // As many columns as the cache holds, but whole cache lines; fewer only if memory is short.
     const size_t column_bytes = std::max<size_t>(n_, 1) * sizeof(float);
     const size_t cached = std::max<size_t>(kStripBytes / column_bytes / kLine * kLine, kLine);
     const size_t strip = std::clamp<size_t>(std::min<uint64_t>(cached, memory_ / 2 / column_bytes), 1, kWidestStrip);
@@ -135,7 +135,7 @@ class Aggregator {
     });
   }
 
-  // A thread's row under construction: a dense accumulator and the columns that it holds. Where X is too wide for one,
+  // A thread's row under construction: a dense accumulator and the columns that it holds. If X is too wide for one,
   // the terms themselves, which are sorted by column. A column's terms are added in the order they came, either way.
   class SparseRow {
    public:
@@ -266,7 +266,7 @@ class Aggregator {
   Progress progress_;
 };
 
-// The product that is kept there; nothing where there is none, or one of other content, or a damaged one.
+// The product that is kept there; nothing if there is none, or one of other content, or a damaged one.
 std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key,
                                           const FeatureMatrix& features) {
   std::error_code ignored;
@@ -335,7 +335,7 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_norm
     key["rows"] = "normalised";
   }
   if (auto found = find_product(path, key, features)) return *std::move(found);
-  if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only where it is needed
+  if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only if it is needed
   // What a crash of the machine damages is found by its checksums, and computed again.
   std::unique_ptr<StoreWriter> writer;
   try {

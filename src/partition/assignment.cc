@@ -72,7 +72,8 @@ Buffer<uint32_t> read_npy_numbers(const MappedFile& mapped) {
   const NpyHeader header = parse_npy_header(mapped.bytes(), where);
   const std::string dtype = header.dtype();
   if (header.shape.size() != 1)
-    throw Error(fmt::format("has {} dimensions; a partition is one cluster number a node", header.shape.size()), where);
+    throw Error(fmt::format("has {} dimensions; a partition has one cluster number per node", header.shape.size()),
+                where);
   const auto bytes = mapped.bytes().subspan(header.data_offset);
   if (dtype == "<i8") return convert_numbers<int64_t>(bytes, where);
   if (dtype == "<u8") return convert_numbers<uint64_t>(bytes, where);

@@ -40,8 +40,8 @@ class Balancer {
     return false;
   }
 
-  // Every node of an overloaded cluster, with the cluster that has room to which it has the heaviest links; kNoNode
-  // where none has.
+  // Every node of an overloaded cluster, with the cluster that has room to which it has the heaviest edges; kNoNode
+  // if none has.
   void find_leavers() {
     std::vector<std::vector<Leaver>> found(count_blocks(clusters_.of.size()));
     rate_nodes(
@@ -79,7 +79,7 @@ class Balancer {
     });
   }
 
-  // Lightest loss first, until the cluster is within its bound. In the last round also to where there are no links.
+  // Lightest loss first, until the cluster is within its bound. In the last round also to where there are no edges.
   void let_leave(bool anywhere) {
     uint32_t roomy = Random(seed_, Purpose::kPartition, 4).below(clusters_.count);
     for (const Leaver& leaver : leavers_) {
@@ -94,7 +94,7 @@ class Balancer {
       if (!moved_.empty()) moved_[leaver.node] = 1;
     }
   }
-  // The next cluster, round and round, that takes the node; kNoNode where none does.
+  // The next cluster, round and round, that takes the node; kNoNode if none does.
   uint32_t find_room(NodeId v, uint32_t& roomy) const {
     for (uint32_t tried = 0; tried < clusters_.count; ++tried) {
       if (clusters_.fits(graph_, v, roomy)) return roomy;

@@ -1,4 +1,4 @@
-// One node for each cluster of a level; links between two clusters become one, their weights added; links within fall
+// One node for each cluster of a level; edges between two clusters become one, their weights added; edges within fall
 // away.
 #include <algorithm>
 #include <atomic>
@@ -47,7 +47,7 @@ struct ContractedRows {
   std::vector<NodeId> targets;
   std::vector<uint32_t> weights;
 
-  // Links in any order, each key << 32 | weight; the row gets one for each key, sorted. Returns its length.
+  // Edges in any order, each key << 32 | weight; the row gets one for each key, sorted. Returns its length.
   size_t append(std::vector<uint64_t>& links) {
     std::sort(links.begin(), links.end());
     const size_t before = targets.size();
@@ -88,7 +88,7 @@ class Contraction {
   }
 
  private:
-  // Cluster by cluster, where rows can be read in any order.
+  // Cluster by cluster, if rows can be read in any order.
   void add_up() {
     const Members members(cluster_of_, count_);
     graph_.with_weights([&](auto weight_of) {
@@ -109,7 +109,7 @@ class Contraction {
     });
   }
 
-  // Calls use(cluster, other cluster, entry) for every link between clusters, reading rows in the order in which they
+  // Calls use(cluster, other cluster, entry) for every edge between clusters, reading rows in the order in which they
   // are stored.
   template <class Use>
   void for_each_link(Use&& use) const {
@@ -124,7 +124,7 @@ class Contraction {
     });
   }
 
-  // Stretches of clusters, as many links at a time as the buffer holds: one pass over the graph for each. Links of a
+  // Stretches of clusters, as many edges at a time as the buffer holds: one pass over the graph for each. Edges of a
   // row come in any order, as threads have it, and are sorted.
   void add_up_streamed() {
     std::vector<std::atomic<uint64_t>> ends(size_t{count_} + 1);  // of each row, counted, then summed up

@@ -44,7 +44,7 @@ int32_t shrink_weight(uint32_t weight, double scale) {
   return std::max(1, static_cast<int32_t>(std::min<double>(weight * scale, INT32_MAX)));
 }
 
-// The links within one group.
+// The edges within one group.
 MetisGraph graph_of_group(const LevelGraph& graph, const Groups& groups, size_t group, uint32_t parts) {
   const size_t begin = groups.starts[group], end = groups.starts[group + 1];
   MetisGraph metis;

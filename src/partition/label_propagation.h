@@ -1,7 +1,7 @@
 // Clusters for the next coarser level: size-constrained label propagation (Raghavan et al. 2007; Meyerhenke, Sanders
 // and Schulz 2014).
 //
-// Every node starts as its own cluster and moves to the neighbouring cluster to which it has the heaviest links, as
+// Every node starts as its own cluster and moves to the neighbouring cluster to which it has the heaviest edges, as
 // long as that stays within a weight. Nodes are taken in batches: all of a batch decide at once on what was before it,
 // then move one after the other. The result is the same for any number of threads.
 #pragma once

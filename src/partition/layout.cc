@@ -120,7 +120,7 @@ class LayoutWriter {
     writer_.end_array(name, array);
   }
 
-  // Rows of varying length: offsets beside the arrays that they cut.
+  // Rows of varying length: offsets, and the arrays that they cut.
   template <class T>
   void gather_rows(const std::string& name, std::span<const uint64_t> offsets, std::span<const T> values) {
     const auto length = [&](NodeId v) { return offsets[size_t{v} + 1] - offsets[v]; };
@@ -193,7 +193,7 @@ class LayoutWriter {
   const Store& store_;
   const Dataset data_;
   std::span<const NodeId> order_;
-  Buffer<NodeId> position_;  // the inverse of order_; kNoNode where a node is not in the layout
+  Buffer<NodeId> position_;  // the inverse of order_; kNoNode if a node is not in the layout
   StoreWriter& writer_;
   const uint64_t memory_;
   Progress progress_;
@@ -277,7 +277,7 @@ void LayoutWriter::write_adjacency() {
   writer_.declare_graph(static_cast<NodeId>(order_.size()), total, edges, graph.directed(), graph.weighted());
 }
 
-// What the user calls the nodes. Where that is their number in the store, those numbers are the layout's ids.
+// What the user calls the nodes. If that is their number in the store, those numbers are the layout's ids.
 void LayoutWriter::write_ids() {
   if (data_.ids.kind() == NodeIds::Kind::kIntegers) {
     gather_array<int64_t>("node_ids", data_.ids.integer_ids(), 0);
@@ -319,7 +319,7 @@ ClusterLayout open_layout(std::shared_ptr<const Store> files) {
   const NodeId rows = layout.data.num_nodes();
   const auto& offsets = layout.cluster_offsets;
   const auto damaged = [&](const char* file) {
-    return Error("the partition is damaged: it does not fit the arrays beside it", (partition.path() / file).string(),
+    return Error("the partition is damaged: it does not fit the other arrays", (partition.path() / file).string(),
                  "remove the folder and partition again");
   };
   if (layout.order.size() != rows) throw damaged("order.npy");

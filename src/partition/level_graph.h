@@ -26,7 +26,7 @@ struct LevelGraph {
   double weight_scale = 0;
   std::array<Buffer<uint32_t>, kMostConstraints> node_weights;  // empty: every node counts 1
   size_t num_constraints = 1;
-  // Level 0 where it is read from the store and not all of the store's nodes are partitioned: node v is row nodes[v] of
+  // Level 0 if it is read from the store and not all of the store's nodes are partitioned: node v is row nodes[v] of
   // the arrays, and position is the inverse, kNoNode for rows that are not partitioned. Empty: node v is row v.
   std::span<const NodeId> nodes;
   Buffer<NodeId> position;
@@ -39,8 +39,8 @@ struct LevelGraph {
   size_t row(NodeId v) const { return nodes.empty() ? v : nodes[v]; }
   EdgeOffset row_begin(NodeId v) const { return offsets[row(v)]; }
   EdgeOffset row_end(NodeId v) const { return offsets[row(v) + 1]; }
-  uint64_t degree(NodeId v) const { return row_end(v) - row_begin(v); }  // at least the links that count
-  // The node that entry e leads to; kNoNode where it is not partitioned. The node itself where it is a loop, which does
+  uint64_t degree(NodeId v) const { return row_end(v) - row_begin(v); }  // at least the edges that count
+  // The node that entry e leads to; kNoNode if it is not partitioned. The node itself if it is a loop, which does
   // not count.
   NodeId target(EdgeOffset e) const { return position.empty() ? targets[e] : position[targets[e]]; }
   uint32_t node_weight(NodeId v, size_t constraint = 0) const {
@@ -70,7 +70,7 @@ struct LevelGraph {
   }
 };
 
-// One node for each cluster. cluster_of: a number below num_clusters for each node, kNoNode where it is not
+// One node for each cluster. cluster_of: a number below num_clusters for each node, kNoNode if it is not
 // partitioned.
 LevelGraph contract(const LevelGraph& graph, std::span<const NodeId> cluster_of, NodeId num_clusters);
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr uint64_t kBytesPerNode = 60;  // of labels, weights, plans and offsets
 
-// Calls use(entry) for the links of v that count.
+// Calls use(entry) for the edges of v that count.
 template <class Use>
 void for_each_counted(const LevelGraph& graph, NodeId v, Use&& use) {
   for (EdgeOffset e = graph.row_begin(v); e < graph.row_end(v); ++e)
     if (const NodeId u = graph.target(e); u != v && u != kNoNode) use(e);
 }
 
-// So that the mean weight is about a thousand and the sum, of which no weight of a coarse link is more, fits 32 bits.
+// So that the mean weight is about a thousand and the sum, of which no weight of a coarse edge is more, fits 32 bits.
 double find_weight_scale(const LevelGraph& graph) {
   double sum = 0, count = 0;
   for (NodeId v = 0; v < graph.num_nodes(); ++v) {
@@ -31,8 +31,8 @@ double find_weight_scale(const LevelGraph& graph) {
   return sum > 0 ? std::min(1000 * count, INT32_MAX - std::min(count, INT32_MAX - 1.0)) / sum : 0;
 }
 
-// kLabelled: two constraints, so that clusters are alike in nodes and in labelled nodes. kDegree: the links; a node
-// counts 1 besides.
+// kLabelled: two constraints, so that clusters are alike in nodes and in labelled nodes. kDegree: the edges; a node
+// counts 1 as well.
 void set_level_weights(LevelGraph& graph, const Dataset& data, std::span<const NodeId> nodes, NodeWeights kind) {
   const size_t n = nodes.size();
   if (kind == NodeWeights::kDegree) {

@@ -18,7 +18,7 @@ struct LinkPicture {
   nlohmann::json to_json() const;
 };
 
-// Where there are more clusters than `most`, neighbouring ones are put together.
+// If there are more clusters than `most`, neighbouring ones are put together.
 LinkPicture draw_links(const ClusterLayout& layout, uint32_t most = 64);
 
 // How the graph was cut, for a run's folder: quality.h's figures, the size of every cluster, the picture of links.

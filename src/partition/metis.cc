@@ -267,7 +267,7 @@ void check_metis_size(uint64_t nodes, uint64_t entries) {
 }
 
 uint64_t estimate_metis_memory(uint64_t nodes, uint64_t entries) {
-  constexpr uint64_t kPerNode = 100, kPerEntry = 20;  // as measured on a graph of 50 links a node
+  constexpr uint64_t kPerNode = 100, kPerEntry = 20;  // as measured on a graph of 50 edges per node
   return kPerNode * nodes + kPerEntry * entries;
 }
 

@@ -4,7 +4,7 @@
 namespace cgcn {
 namespace {
 
-// Whole numbers from 1, their mean about a thousand, their sum within METIS's 32 bits. A link of weight zero counts 1.
+// Whole numbers from 1, their mean about a thousand, their sum within METIS's 32 bits. An edge of weight zero counts 1.
 Buffer<int32_t> scale_weights(std::span<const float> weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0), count = static_cast<double>(weights.size());
   const double scale = sum > 0 ? std::min(1000 * count, INT32_MAX - count) / sum : 0;
@@ -16,8 +16,8 @@ Buffer<int32_t> scale_weights(std::span<const float> weights) {
   return scaled;
 }
 
-// kLabelled: two constraints, so that clusters are alike in nodes and in labelled nodes. kDegree: the links, which are
-// what aggregation costs; a node counts 1 besides, so that isolated ones are spread too.
+// kLabelled: two constraints, so that clusters are alike in nodes and in labelled nodes. kDegree: the edges, which are
+// what aggregation costs; a node counts 1 as well, so that isolated ones are spread too.
 void set_node_weights(MetisGraph& graph, const Dataset& data, std::span<const NodeId> nodes, NodeWeights kind) {
   const size_t n = nodes.size();
   if (kind == NodeWeights::kDegree) {

@@ -35,7 +35,7 @@ struct MultilevelRun {
 };
 
 // The graph among `nodes` (rising ids, which must stay) as level 0, in so much memory: the store's own arrays, a copy
-// of a part of them, or, where that does not fit, the store's arrays read from disk in every pass. The result is the
+// of a part of them, or, if that does not fit, the store's arrays read from disk in every pass. The result is the
 // same. A directed graph is always copied.
 LevelGraph make_level_graph(const Dataset& data, std::span<const NodeId> nodes, NodeWeights node_weights,
                             uint64_t memory = UINT64_MAX);

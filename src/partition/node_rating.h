@@ -1,4 +1,4 @@
-// Every node of a level beside the clusters of its neighbours: the loop that refining and balancing share.
+// Every node of a level with the clusters of its neighbours: the loop that refining and balancing share.
 #pragma once
 
 #include "partition/batches.h"

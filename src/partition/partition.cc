@@ -27,12 +27,12 @@ bool uses_metis(const PartitionOptions& options) {
 bool may_use_metis(const PartitionOptions& options) {
   return uses_metis(options) || (options.from.empty() && options.method == PartitionMethod::kAuto);
 }
-// Whether a partitioner looks for clusters with few links between them.
+// Whether a partitioner looks for clusters with few edges between them.
 bool searches(const PartitionOptions& options) {
   return may_use_metis(options) || (options.from.empty() && options.method == PartitionMethod::kMultilevel);
 }
 
-constexpr uint32_t kNodesPerCluster = 1000;  // where the number of parts is left to us
+constexpr uint32_t kNodesPerCluster = 1000;  // if the number of parts is left to us
 
 // A method with its settings, as it is recorded: what does not matter to the method is left out, so that it cannot tell
 // two equal partitions apart.
@@ -100,7 +100,7 @@ Store open_existing(const fs::path& path, const json& description, const json& s
   return partition;
 }
 
-// --parts beside a file is a claim about it.
+// --parts together with a file is a claim about it.
 void check_file_parts(const PartitionOptions& options, uint32_t clusters) {
   if (options.method == PartitionMethod::kFile && options.parts > 0 && options.parts != clusters)
     throw Error(fmt::format("puts the {} into {} clusters, not the {} of --parts",
@@ -136,7 +136,7 @@ struct Request {
   PartitionOptions options;
   std::vector<NodeId> nodes;
   uint32_t parts = 0;
-  Buffer<uint32_t> numbers;  // of the file, where there is one
+  Buffer<uint32_t> numbers;  // of the file, if there is one
   json description;
   fs::path path;
 };

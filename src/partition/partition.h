@@ -51,8 +51,8 @@ struct PartitionOptions {
   PartitionOptions settled() const;
   PartitionOptions settled_for(const Dataset& data) const;  // the same, and kAuto becomes one of the others
   uint32_t parts_of(uint64_t nodes) const;                  // of so many nodes, more than none
-  // Within a budget for the whole process. Error where the partition is still to be made and does not fit, with the
-  // smallest budget that works: later() tells what the stages after it need, besides what the process has now.
+  // Within a budget for the whole process. Error if the partition is still to be made and does not fit, with the
+  // smallest budget that works: later() tells what the stages after it need, in addition to what the process has now.
   void take_memory(uint64_t budget, const Store& store, const std::function<uint64_t()>& later = {});
 };
 
@@ -68,7 +68,7 @@ struct ClusterLayout {
 
   uint32_t num_clusters() const { return static_cast<uint32_t>(cluster_offsets.size() - 1); }
 
-  // What is always in memory of a layout of so many of these nodes: all that has a number or two a node.
+  // What is always in memory of a layout of so many of these nodes: all that has a number or two per node.
   static uint64_t table_bytes(const Dataset& data, uint64_t nodes);
 };
 

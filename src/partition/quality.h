@@ -9,7 +9,7 @@
 namespace cgcn {
 
 struct PartitionQuality {
-  uint64_t nodes = 0, links = 0;  // links: edges as people count them; where directed, adjacency entries
+  uint64_t nodes = 0, links = 0;  // links: edges as people count them; adjacency entries if directed
   uint32_t clusters = 0;
   uint64_t links_cut = 0;  // between clusters: Δ in the paper
   NodeId smallest = 0, largest = 0;

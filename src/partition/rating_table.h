@@ -53,7 +53,7 @@ class RatingTable {
   uint32_t shift_ = 24, mask_ = 255;
 };
 
-// Calls use(group of the neighbour, entry) for the first `most` links of v that count. Groups are fetched a few at a
+// Calls use(group of the neighbour, entry) for the first `most` edges of v that count. Groups are fetched a few at a
 // time before they are used: the misses of the cache then overlap.
 template <class Graph, class Use>
 void for_each_group(const Graph& graph, uint32_t v, const uint32_t* group_of, uint64_t most, Use&& use) {
@@ -75,7 +75,7 @@ void for_each_group(const Graph& graph, uint32_t v, const uint32_t* group_of, ui
   }
 }
 
-// Adds up the weights of v's links by the group of the neighbour.
+// Adds up the weights of v's edges by the group of the neighbour.
 template <class Graph, class WeightOf>
 void add_neighbours(const Graph& graph, uint32_t v, const uint32_t* group_of, WeightOf&& weight_of, RatingTable& table,
                     uint64_t most = UINT64_MAX) {

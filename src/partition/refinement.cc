@@ -1,6 +1,6 @@
-// Jet moves nodes where they have more links, and a little further; greedy moves then take what is left.
+// Jet moves nodes where they have more edges, and a little further; greedy moves then take what is left.
 //
-// Each node's best other cluster is kept from one pass to the next and found again only where the node or a neighbour
+// Each node's best other cluster is kept from one pass to the next and found again only if the node or a neighbour
 // has moved. That changes nothing in the result.
 #include "partition/refinement.h"
 
@@ -12,7 +12,7 @@
 namespace cgcn {
 namespace {
 
-constexpr double kTemperature = 0.25;  // how much of its links to its own cluster a node may lose in a move
+constexpr double kTemperature = 0.25;  // how much of its edges to its own cluster a node may lose in a move
 
 class Refinement {
  public:
@@ -41,7 +41,7 @@ class Refinement {
       const uint64_t moved = move_together();
       overloaded = !rebalance(graph_, clusters_, seed_ + i, moved_);
       mark_stale();
-      if (moved < clusters_.of.size() / 500) iterations = i + 1;  // only to see what came of it
+      if (moved < clusters_.of.size() / 500) iterations = i + 1;  // only to see the result
     }
     for (size_t v = 0; v < best.size(); ++v) moved_[v] = best[v] != clusters_.of[v] ? 1 : 0;
     clusters_.of = std::move(best);
@@ -49,7 +49,7 @@ class Refinement {
     mark_stale();
   }
 
-  // Nodes that would have more links elsewhere, one after the other: each move makes the cut smaller.
+  // Nodes that would have more edges elsewhere, one after the other: each move makes the cut smaller.
   void run_greedy(uint32_t rounds) {
     for (uint32_t round = 0; round < rounds; ++round) {
       choose();
@@ -181,7 +181,7 @@ class Refinement {
   Clusters& clusters_;
   uint64_t seed_;
   Buffer<Plan> plan_;         // the best other cluster, whether it has room or not
-  Buffer<uint32_t> outside_;  // weight of the links to other clusters
+  Buffer<uint32_t> outside_;  // weight of the edges to other clusters
   Buffer<uint8_t> stale_;     // plan_ and outside_ are to be found again
   Buffer<uint8_t> moved_, locked_;
 };

@@ -1,4 +1,4 @@
-// Better clusters for a level: nodes move where they have more links, within a strict bound on every cluster's weight.
+// Better clusters for a level: nodes move where they have more edges, within a strict bound on every cluster's weight.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ struct Clusters {
 
 // Moves nodes out of clusters above their bound, those that lose least first, into clusters that have room. Returns
 // whether all are within it now; with nodes of weight 1 they are if the bound can be kept at all. moved: set to 1 for
-// nodes that moved, where it is given.
+// nodes that moved, if it is given.
 bool rebalance(const LevelGraph& graph, Clusters& clusters, uint64_t seed, std::span<uint8_t> moved = {});
 
 struct RefinementEffort {
@@ -43,7 +43,7 @@ struct RefinementEffort {
 
 // Jet (Gilbert, Madduri, Boman and Rajamanickam 2024): nodes move at once, also to where they lose a little or there is
 // no room, by what their neighbours are about to do; then clusters are balanced again. From the best balanced state
-// that it met, nodes then move one by one where they gain and there is room. Returns the weight of the entries between
+// that it met, nodes then move one by one if they gain and there is room. Returns the weight of the entries between
 // clusters.
 uint64_t refine(const LevelGraph& graph, Clusters& clusters, const RefinementEffort& effort, uint64_t seed);
 

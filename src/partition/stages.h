@@ -27,7 +27,7 @@ enum class PartitionStage {
 inline constexpr std::array kPartitionStageNames = {"open the store",  "open",
                                                     "random clusters", "graph for the partitioner",
                                                     "multilevel",      "graph for METIS",
-                                                    "METIS",           "meanwhile, beside METIS",
+                                                    "METIS",           "A·X, all nodes, during METIS",
                                                     "layout",          "A·X, the partition's nodes",
                                                     "A·X, all nodes",  "figures"};
 constexpr const char* name_of(PartitionStage stage) { return kPartitionStageNames[static_cast<size_t>(stage)]; }

@@ -117,7 +117,7 @@ class MpiTransport final : public Transport {
   uint32_t rank_ = 0, size_ = 0;
 };
 
-// Where all processes have the same to say, the first one does: when it is gone, the launcher ends the others.
+// If all processes have the same to say, the first one does: when it is gone, the launcher ends the others.
 void leave_it_to_the_first(const Launch& launch) {
   if (launch.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(3));
 }

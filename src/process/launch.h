@@ -1,5 +1,5 @@
 // How the process came to be part of a job: mpirun, mpiexec, srun and other PMI or PMIx launchers tell it in its
-// environment. Where it is one of several, MPI is opened (libclustergcn-mpi.so), and they are a group.
+// environment. If it is one of several, MPI is opened (libclustergcn-mpi.so), and they are a group.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct GroupOptions {
   void list_options(OptionList& list);
 };
 
-// The group that this process was started in; of one where it was started by itself. Error if the plugin is missing,
-// or where MPI does not see the processes that the launcher started.
+// The group that this process was started in; of one if it was started by itself. Error if the plugin is missing,
+// or if MPI does not see the processes that the launcher started.
 Group join_group(const GroupOptions& options);
 
 // Thrown at the end of ranks other than 0, which have nothing to say: the status to exit with.

@@ -14,7 +14,7 @@ size_t bins_for(size_t values) {
   return static_cast<size_t>(std::clamp(2 * std::sqrt(static_cast<double>(values)), 6.0, 20.0));
 }
 
-// type_error where it is not a whole number from 0 on: get<uint64_t> would make one of -1 and 1e308 too.
+// type_error if it is not a whole number from 0 on: get<uint64_t> would make one of -1 and 1e308 too.
 uint64_t count_of(const json& value) { return value.get_ref<const uint64_t&>(); }
 
 // order: all classes, the `shown` that the page lists first. The rest are one more row and column, unless it is empty.
@@ -35,7 +35,7 @@ json shown_confusion(const json& confusion, const std::vector<size_t>& order, si
 
 json size_histogram(const std::vector<double>& sizes) {
   const auto [low, high] = std::minmax_element(sizes.begin(), sizes.end());
-  // Whole numbers a bin, so that none is empty for its width alone.
+  // Bins hold whole numbers, so that none is empty because of its width.
   const double width = std::max(1.0, std::ceil((*high - *low + 1) / static_cast<double>(bins_for(sizes.size()))));
   const auto bins = static_cast<size_t>(std::floor((*high - *low) / width)) + 1;
   const double end = *low + width * static_cast<double>(bins);
@@ -75,22 +75,30 @@ json class_figures(const json& result) {
 }
 
 json embedding_figures(const json& embeddings) {
-  const size_t nodes = embeddings.at("x").size(), names = embeddings.at("class_names").size();
-  std::vector<std::vector<size_t>> classes;
+  const size_t nodes = embeddings.at("x").size();
   for (size_t i = 0; i < nodes; ++i) {
     embeddings.at("y").at(i).get<double>();
     embeddings.at("x").at(i).get<double>();
-    classes.emplace_back();
-    for (const json& c : embeddings.at("classes").at(i))
-      if (count_of(c) < names) classes.back().push_back(count_of(c));
   }
-  return {{"part", embeddings.at("part").get<std::string>()},
-          {"nodes", count_of(embeddings.at("nodes"))},
-          {"share", {embeddings.at("share").at(0).get<double>(), embeddings.at("share").at(1).get<double>()}},
-          {"x", embeddings.at("x")},
-          {"y", embeddings.at("y")},
-          {"class_names", embeddings.at("class_names").get<std::vector<std::string>>()},
-          {"classes", classes}};
+  json figures = {{"part", embeddings.at("part").get<std::string>()},
+                  {"nodes", count_of(embeddings.at("nodes"))},
+                  {"share", {embeddings.at("share").at(0).get<double>(), embeddings.at("share").at(1).get<double>()}},
+                  {"x", embeddings.at("x")},
+                  {"y", embeddings.at("y")}};
+  if (embeddings.contains("values")) {  // regression
+    for (size_t i = 0; i < nodes; ++i)
+      if (const json& value = embeddings.at("values").at(i); !value.is_null()) value.get<double>();
+    figures["values"] = embeddings.at("values");
+    return figures;
+  }
+  const auto names = embeddings.at("class_names").get<std::vector<std::string>>();
+  std::vector<std::vector<size_t>> classes(nodes);
+  for (size_t i = 0; i < nodes; ++i)
+    for (const json& c : embeddings.at("classes").at(i))
+      if (count_of(c) < names.size()) classes[i].push_back(count_of(c));
+  figures["class_names"] = names;
+  figures["classes"] = classes;
+  return figures;
 }
 
 json cluster_figures(const json& clusters) {

@@ -6,7 +6,7 @@
 
 namespace cgcn {
 
-// data: what read_runs gives. live: the page asks data.json beside it for news while it is open.
+// data: what read_runs gives. live: the page polls data.json, next to it, while it is open.
 std::string make_page(const nlohmann::json& data, bool live);
 
 // JSON that can stand in a script element: no `<`, so that no tag, comment or end of the element can be read in it.

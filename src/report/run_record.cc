@@ -37,10 +37,10 @@ json read_if_there(const fs::path& file) {
   return fs::exists(file, ignored) ? read_json(file) : json();
 }
 
-// A column for every figure of metrics.jsonl, null where an epoch does not have it.
+// A column for every figure of metrics.jsonl, null if an epoch does not have it.
 json read_curves(const fs::path& path) {
   json curves = json::object();
-  for (const char* name : {"epoch", "seconds", "loss", "f1", "macro_f1", "validation_loss", "resident", "peak"})
+  for (const char* name : {"epoch", "seconds", "loss", "f1", "macro_f1", "r2", "validation_loss", "resident", "peak"})
     curves[name] = json::array();
   double seconds = 0, waiting = 0, validation_seconds = 0;
   for (const json& record : read_metrics(path)) {
@@ -59,6 +59,7 @@ json read_curves(const fs::path& path) {
     curves["loss"].push_back(rounded(figure(record, "loss")));
     curves["f1"].push_back(rounded(figure(validation, "micro_f1")));
     curves["macro_f1"].push_back(rounded(figure(validation, "macro_f1")));
+    curves["r2"].push_back(rounded(figure(validation, "r2")));
     curves["validation_loss"].push_back(rounded(figure(validation, "loss")));
     curves["resident"].push_back(rounded(figure(memory, "resident")));
     curves["peak"].push_back(rounded(figure(memory, "peak")));
@@ -128,8 +129,10 @@ json read_run(const fs::path& run) {
   const RunFiles files(run);
   const fs::path config = files.config();
   if (!fs::is_regular_file(config, ignored)) {
-    if (!fs::exists(run, ignored)) throw Error("does not exist", run.string(), "the run folder that `train` printed");
-    throw Error("is not a run folder: it has no config.toml", run.string(), "the run folder that `train` printed");
+    if (!fs::exists(run, ignored))
+      throw Error("no such run", run.string(), "give the run folder that `clustergcn train` printed");
+    throw Error("is not a run folder: it has no config.toml", run.string(),
+                "give the run folder that `clustergcn train` printed");
   }
   json record = {{"path", run.string()},
                  {"resume_command", fmt::format("clustergcn train --run {} --resume", shell_word(run.string()))}};

@@ -11,12 +11,10 @@
 
 namespace cgcn {
 
-// Error if it is no run, or where a file of it is damaged (names file and line).
+// Error if it is no run, or if a file of it is damaged (names file and line).
 nlohmann::json read_run(const fs::path& run);
 
 // All of them, with names that differ, and when it was read.
 nlohmann::json read_runs(const std::vector<fs::path>& runs);
-
-// Where train puts its report.
 
 }  // namespace cgcn

@@ -118,8 +118,8 @@ Experiment find_experiment(const std::string& name) {
     names.push_back(text.name);
   }
   const std::string near = nearest(name, names);
-  throw Error("is not an experiment", name,
-              near.empty() ? "clustergcn reproduce lists them" : fmt::format("clustergcn reproduce {}", near));
+  throw Error(fmt::format("unknown experiment '{}'", name), "NAME",
+              near.empty() ? "`clustergcn reproduce` lists them" : fmt::format("clustergcn reproduce {}", near));
 }
 
 std::vector<Cell> Experiment::cells(ReproduceScale scale) const {
@@ -151,7 +151,7 @@ const ExperimentData& experiment_data(const std::string& name) {
       {"reddit", {"--like", "reddit"}},
       {"amazon", {"--like", "amazon"}},
       {"amazon2m", {"--like", "amazon2m"}},
-      // four links a node: neighbourhoods grow over many layers before they fill the graph
+      // four edges per node: neighbourhoods grow over many layers before they fill the graph
       {"sparse", {"--nodes", "40000", "--edges", "80000", "--seed", "3"}}};
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const ExperimentData& data) { return data.name == name; });

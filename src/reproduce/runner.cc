@@ -117,7 +117,7 @@ void link_store(const fs::path& from, const fs::path& to) {
     if (entry.is_regular_file()) fs::create_symlink(fs::canonical(entry.path()), to / entry.path().filename());
 }
 
-// One `reproduce` at a time for a folder: another would take a run that goes on for one that was stopped.
+// One `reproduce` at a time for a folder: another would take a run in progress for one that was stopped.
 class OutputLock {
  public:
   explicit OutputLock(const fs::path& folder) {
@@ -166,7 +166,7 @@ class Runner {
     return options_.output / fmt::format("{}-{}", experiment_.name, scale_name(options_.scale));
   }
 
-  // The store of a graph: that of --data where it is there, else generated; made once and shared by experiments.
+  // The store of a graph: that of --data if it is there, else generated; made once and shared by experiments.
   CellStore find_store(const std::string& name) {
     const bool given = !options_.data.empty() && fs::exists(options_.data / name);
     const bool shrunk = !given && options_.scale == ReproduceScale::kSmall && experiment_.small_data != 1 &&
@@ -253,7 +253,7 @@ class Runner {
     return result;
   }
 
-  // A run that was stopped is resumed where it has a checkpoint, and begun again where it has none. A resumed run has
+  // A run that was stopped is resumed if it has a checkpoint, and begun again if it has none. A resumed run has
   // its own configuration: of the words only the first `shared` ones hold for it.
   static void go_on_or_begin(const fs::path& run, std::vector<std::string>& words, size_t shared) {
     const bool resume = fs::exists(RunFiles(run).last());

@@ -48,7 +48,7 @@ void copy_finite(const SafetensorsFile& file, const std::string& name, std::span
                 "take another checkpoint of the run, or train again with another --run");
 }
 
-// Whether another program wrote the file anew: it keeps the description and has no checksums. Where they are only under
+// Whether another program wrote the file again: it keeps the description and has no checksums. If they are only under
 // a damaged name, that name is here.
 bool is_written_anew(const SafetensorsFile& file) {
   return std::all_of(file.metadata().begin(), file.metadata().end(),
@@ -195,7 +195,7 @@ fs::path kept_checkpoint(const fs::path& run) {
   for (const fs::path& file : {files.best(), files.last()})
     if (fs::is_regular_file(file, problem)) return file;
   throw Error(fs::is_directory(run, problem) ? "has no checkpoint" : "no such run", run.string(),
-              "the run directory that clustergcn train printed");
+              "give the run folder that `clustergcn train` printed");
 }
 
 }  // namespace cgcn

@@ -54,7 +54,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Standing, best_score, best_loss, best_epoch, 
 
 // Where training stands. Written and read as JSON, whose numbers keep every bit.
 struct TrainingState {
-  uint32_t epoch = 0, batch = 0;  // the next step; batch is the number of batches where the epoch's end is still to do
+  uint32_t epoch = 0, batch = 0;  // the next step; batch is the number of batches if the epoch's end is still to do
   uint64_t step = 0;              // steps done
   double loss_sum = 0;            // of this epoch's steps so far, each weighted by its labelled nodes
   uint64_t labelled = 0;
@@ -106,7 +106,7 @@ struct SavedModel : ModelOrigin {
   TrainingState state;
   OutputRule rule;  // once the run was tested
   std::optional<Model> model;
-  std::string optimiser_file;  // beside it; empty in best.safetensors
+  std::string optimiser_file;  // in the same folder; empty in best.safetensors
   bool has_checksums = true;   // false: of another program, or of an earlier version
 };
 

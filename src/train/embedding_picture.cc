@@ -21,7 +21,7 @@ void orthonormalise(double* first, double* second, size_t n) {
     for (size_t i = 0; i < n; ++i) vector[i] = length > 1e-30 ? vector[i] / length : 0;
   };
   scale(first);
-  for (int twice = 0; twice < 2; ++twice) {  // once is not enough where the two are almost parallel
+  for (int twice = 0; twice < 2; ++twice) {  // once is not enough if the two are almost parallel
     const double along = dot(first, second, n);
     for (size_t i = 0; i < n; ++i) second[i] -= along * first[i];
   }
@@ -88,6 +88,27 @@ std::vector<uint32_t> largest_classes(const RowSample& sample, const Labels& lab
   order.resize(std::min(order.size(), kMostPictureClasses));
   while (!order.empty() && nodes[order.back()] == 0) order.pop_back();
   return order;
+}
+
+void add_classes(const RowSample& sample, const Dataset& data, nlohmann::json& picture) {
+  const std::vector<uint32_t> shown = largest_classes(sample, data.labels);
+  nlohmann::json classes = nlohmann::json::array(), names = classes;
+  for (const uint32_t c : shown) names.push_back(data.class_name(c));
+  for (const NodeId v : sample.nodes) {
+    nlohmann::json own = nlohmann::json::array();
+    for (size_t k = 0; k < shown.size(); ++k)
+      if (has_class(data.labels, v, shown[k])) own.push_back(k);
+    classes.push_back(own);
+  }
+  picture["class_names"] = names;
+  picture["classes"] = classes;
+}
+
+nlohmann::json values_of(const RowSample& sample, const Labels& labels) {
+  nlohmann::json values = nlohmann::json::array();
+  for (const NodeId v : sample.nodes)
+    values.push_back(labels.known(v) ? nlohmann::json(four_digits(double{labels.value_of(v)})) : nlohmann::json());
+  return values;
 }
 
 Role tested_role(const Dataset& data) {
@@ -158,26 +179,23 @@ Components principal_components(const RowSample& sample) {
 
 nlohmann::json describe_embeddings(const RowSample& sample, const Dataset& data) {
   const Components components = principal_components(sample);
-  const std::vector<uint32_t> shown = largest_classes(sample, data.labels);
-  nlohmann::json x = nlohmann::json::array(), y = x, classes = x, names = x;
-  for (const uint32_t c : shown) names.push_back(data.class_name(c));
+  nlohmann::json x = nlohmann::json::array(), y = x;
   for (size_t r = 0; r < sample.nodes.size(); ++r) {
     x.push_back(four_digits(components.projected[2 * r]));
     y.push_back(four_digits(components.projected[2 * r + 1]));
-    nlohmann::json own = nlohmann::json::array();
-    for (size_t k = 0; k < shown.size(); ++k)
-      if (has_class(data.labels, sample.nodes[r], shown[k])) own.push_back(k);
-    classes.push_back(own);
   }
   constexpr const char* kRoleNames[] = {"train", "validation", "test"};
   const auto tested = static_cast<size_t>(tested_role(data));
-  return {{"part", kRoleNames[tested]},
-          {"nodes", data.split_sizes()[tested]},
-          {"share", {four_digits(components.share[0]), four_digits(components.share[1])}},
-          {"x", x},
-          {"y", y},
-          {"class_names", names},
-          {"classes", classes}};
+  nlohmann::json picture = {{"part", kRoleNames[tested]},
+                            {"nodes", data.split_sizes()[tested]},
+                            {"share", {four_digits(components.share[0]), four_digits(components.share[1])}},
+                            {"x", x},
+                            {"y", y}};
+  if (data.labels.regression())
+    picture["values"] = values_of(sample, data.labels);
+  else
+    add_classes(sample, data, picture);
+  return picture;
 }
 
 }  // namespace cgcn

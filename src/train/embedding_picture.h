@@ -26,7 +26,8 @@ struct Components {
 };
 Components principal_components(const RowSample& sample);
 
-// x and y of each node, and its classes as numbers in class_names: the classes with the most sampled nodes.
+// x and y of each node, and its classes as numbers in class_names: the classes with the most sampled nodes. Of
+// regression its value instead, null if that is unknown.
 nlohmann::json describe_embeddings(const RowSample& sample, const Dataset& data);
 
 }  // namespace cgcn

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kClustersAhead = 2;  // prepared while one is in use
 
-constexpr uint64_t kLeastInCluster = 4;  // nodes, on average: of fewer no link is left, and METIS takes minutes
+constexpr uint64_t kLeastInCluster = 4;  // nodes, on average: of fewer no edge is left, and METIS takes minutes
 
 PartitionOptions whole_graph_in(uint32_t clusters, const Store& store, uint64_t budget) {
   const uint64_t nodes = store.dataset().num_nodes(), most = std::max<uint64_t>(1, nodes / kLeastInCluster);

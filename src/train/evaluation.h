@@ -24,7 +24,7 @@ struct Evaluation {
   }
 };
 
-// What is done with the logits of all nodes besides counting.
+// What is done with the logits of all nodes in addition to counting.
 struct OutputWork {
   bool ranks = false;               // ROC-AUC and average precision, if the labels have them
   OutputRule rule = {};             // as it is kept with the model …
@@ -37,15 +37,15 @@ struct OutputWork {
   bool needs_all(const Labels& labels) const;
 };
 
-// Exact: see inference.h. memory: what it may take besides what the process has now. hidden: takes its nodes' rows of
-// the last hidden layer.
+// Exact: see inference.h. memory: what it may take in addition to what the process has now. hidden: takes its nodes'
+// rows of the last hidden layer.
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
                             bool show_progress, const OutputWork& work = {}, RowSample* hidden = nullptr);
 
 // Rows that are scored at a time: a sum over more nodes is made of these.
 inline constexpr size_t kRowsScored = size_t{1} << 16;
 
-// What is resident beside an inference: offsets, labels and split, which are mapped, and the logits that are scored.
+// What is resident during an inference: offsets, labels and split, which are mapped, and the logits that are scored.
 uint64_t memory_beside_inference(const Model& model, const Dataset& data);
 // The least that evaluate_exactly works with.
 uint64_t least_evaluation_memory(const Model& model, const Dataset& data);

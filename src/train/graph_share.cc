@@ -13,7 +13,7 @@ namespace {
 using kernels::ConstMatrix;
 using kernels::RowRange;
 
-constexpr uint64_t kRowWork = 32;                  // what a row's products cost, in links
+constexpr uint64_t kRowWork = 32;                  // what a row's products cost, in edges
 constexpr size_t kMessageBytes = size_t{8} << 20;  // to one rank at a time
 
 // Ranges of about the same work, in whole blocks.

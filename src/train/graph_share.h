@@ -1,7 +1,7 @@
 // Exact inference on the ranks of a group: which rows of the graph a rank computes, and the rows of others that their
-// links lead to.
+// edges lead to.
 //
-// A rank has a contiguous range of nodes, in whole blocks of kInferenceBlock rows, with about as many links as the
+// A rank has a contiguous range of nodes, in whole blocks of kInferenceBlock rows, with about as many edges as the
 // others: rows are computed in the same blocks as by one process, so that no bit differs. Matrices have the rank's own
 // rows first, and behind them those of other ranks that it needs.
 #pragma once
@@ -42,7 +42,7 @@ class GraphShare {
                const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
   // The same as one matrix, in a file if it takes more than `memory`; of no rows on the other ranks.
   SlabMatrix collect_all(const SlabMatrix& matrix, uint64_t memory) const;
-  // Runs work() on the first rank alone. Where it fails, all throw.
+  // Runs work() on the first rank alone. If it fails, all throw.
   template <class Work>
   void on_first(Work&& work) const {
     if (is_alone())
@@ -50,7 +50,7 @@ class GraphShare {
     else
       group_->on_first(work);
   }
-  // Runs work() on all ranks. Where it fails on one, all throw.
+  // Runs work() on all ranks. If it fails on one, all throw.
   template <class Work>
   void together(Work&& work) const {
     if (is_alone())

@@ -72,7 +72,7 @@ uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input
          input.x.stored_bytes() + input.aggregated.stored_bytes();
 }
 
-// Everything in memory where the embeddings that are alive at a time fit; else slabs as wide as fit.
+// Everything in memory if the embeddings that are alive at a time fit; else slabs as wide as fit.
 void Inference::plan(uint64_t memory) {
   const uint64_t nodes = input_.graph.num_nodes(), fixed = fixed_memory(model_, nodes);
   keeps_pages_ = whole_memory(model_, input_) <= memory;
@@ -193,7 +193,7 @@ SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatri
   return out;
 }
 
-// Rows of N(A)·M: computed, or read where M is spilled and they were computed slab by slab.
+// Rows of N(A)·M: computed, or read if M is spilled and they were computed slab by slab.
 ConstMatrix Inference::aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, RowRange range,
                                       float* scratch) const {
   if (messages.spilled()) return aggregated.read_rows(own_place(range), scratch);

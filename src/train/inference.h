@@ -35,7 +35,7 @@ struct RowSample {
 class Inference {
  public:
   // memory: bytes for embeddings, scratch and the mapped pages of the graph and the features. These are given back
-  // block by block if they do not fit besides; what is always there of them, the offsets, is not counted.
+  // block by block if they do not fit as well; what is always there of them, the offsets, is not counted.
   Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress);
 
   // H_layer of all nodes, in a group of the rank's own nodes (the matrix may have more rows than that); the logits for

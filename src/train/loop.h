@@ -1,7 +1,7 @@
 // The third verb of training (Algorithm 1): batches → gradient → step of the optimiser, until the epoch is at its end.
 //
 // What happens is a function of the options, the batches and the state alone. Everything else (checkpoints, metrics,
-// the progress line) listens beside it.
+// the progress line) listens to it.
 #pragma once
 
 #include <functional>

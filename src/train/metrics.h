@@ -1,7 +1,7 @@
 // Scores of predictions against labels: micro and macro F1, accuracy, loss, calibration, counts per class, confusion
 // matrix.
 //
-// One class per node: the prediction is the largest logit. Many: a class is predicted where its logit is above its
+// One class per node: the prediction is the largest logit. Many: a class is predicted if its logit is above its
 // threshold (0 unless one was chosen, output_rule.h), and micro F1 counts all bits of all nodes together. Macro F1 is
 // the mean over the classes that occur in labels or predictions.
 //
@@ -43,7 +43,7 @@ struct Scores {
   double calibration_error = 0;                      // expected, of the probabilities as the model gives them
   std::optional<double> calibrated_error;            // the same after the temperature, if one was fitted
   std::optional<RegressionScores> regression;        // of numbers; then there are no others but the loss
-  std::optional<double> roc_auc, average_precision;  // where they were asked for (ranking.h)
+  std::optional<double> roc_auc, average_precision;  // if they were asked for (ranking.h)
 };
 
 // The scores that are ranks of nodes, not counts: mean over the classes that have them.

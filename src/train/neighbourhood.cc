@@ -155,7 +155,7 @@ Buffer<float> NeighbourhoodInference::aggregate(const NormalisedRows& normalised
 Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) const {
   const std::vector<uint32_t>& chosen = scaling_.columns;
   const size_t width = stage.out(), columns = chosen.empty() ? data_.features.columns() : chosen.size();
-  Buffer<float> x(rows_[0].size() * columns);  // scaled, where A·X is not there
+  Buffer<float> x(rows_[0].size() * columns);  // scaled, if A·X is not there
   parallel_blocks(rows_[0].size(), kInferenceBlock, [&](size_t begin, size_t end) {
     std::vector<float> whole(data_.features.columns());
     for (size_t i = begin; i < end; ++i) {

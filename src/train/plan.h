@@ -25,7 +25,7 @@ struct TrainingPlan {
   }
 };
 
-// Error if the graph has nothing to train on, where options contradict it or each other, or where the memory is too
+// Error if the graph has nothing to train on, if options contradict it or each other, or if the memory is too
 // little whatever the clusters will be.
 // processes: that share the memory of this machine.
 TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes = 1);
@@ -39,7 +39,8 @@ uint64_t model_bytes(const RunOptions& options, const Model& model);
 // Copies of the features if they are scaled. Before the scaling is measured: only whether there will be one counts.
 uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates);
 
-// What training takes at least, besides what the process has now, as far as that can be told before there are clusters.
+// What training takes at least, in addition to what the process has now, as far as that can be told before there are
+// clusters.
 uint64_t forecast_training_memory(const TrainingPlan& plan);
 
 }  // namespace cgcn

@@ -38,7 +38,7 @@ void require_same_features(const SavedModel& saved, const Dataset& data) {
                        shape.sparse_input ? "sparse" : "dense"));
 }
 
-// Means that filled missing values, where this graph and the model's own have others.
+// Means that filled missing values, if this graph and the model's own have others.
 void warn_of_other_fills(const SavedModel& saved, const Dataset& data) {
   std::vector<std::string> differing;
   for (const ColumnEncoding& trained : saved.trained_on.encoding)

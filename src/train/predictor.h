@@ -12,7 +12,7 @@ namespace cgcn {
 
 class Predictor {
  public:
-  // run: a run directory, or a checkpoint file in it. store empty: the one that the model was trained on.
+  // run: a run folder, or a checkpoint file in it. store empty: the one that the model was trained on.
   // Error if the graph's features or classes are not those that the model knows.
   // group: its ranks have a predictor each, and call the same functions; it outlives them.
   explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {},
@@ -28,10 +28,10 @@ class Predictor {
   // What the model calls its classes; numbers if it has no names.
   std::string class_name(uint32_t label) const;
 
-  // In a group: Error where the ranks have different graphs or models.
+  // In a group: Error if the ranks have different graphs or models.
   void require_same_on_all_ranks() const;
 
-  // Error where no node has both a label and a role.
+  // Error if no node has both a label and a role.
   Evaluation evaluate(const EvaluationOptions& options, Smoothing smoothing = Smoothing::kNone);
   // H_layer of all nodes, in the order of the store; the last layer's are the logits. In a group the first rank has
   // them, the others get a matrix of no rows; so below.
@@ -46,7 +46,7 @@ class Predictor {
   uint64_t memory_for_inference() const;
   void require_memory() const;
 
-  void fit_model_to_data();  // Error where they do not fit
+  void fit_model_to_data();  // Error if they do not fit
   Evaluation score(const EvaluationOptions& options, Smoothing smoothing);
   void require_smoothing() const;
   void require_comparable() const;

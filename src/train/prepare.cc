@@ -22,7 +22,7 @@ ColumnScaling choose_scaling(const TrainingPlan& plan) {
   return scaling;
 }
 
-// A·X only where a batch reads it. Scaled features are copies in memory: they are made where there is room for them.
+// A·X only if a batch reads it. Scaled features are copies in memory: they are made if there is room for them.
 PreparedFeatures prepare_batch_features(const TrainingPlan& plan, const TrainingInput& input) {
   const uint64_t left = memory_left(plan.budget);
   if (left < scaled_bytes(plan.options, input.layout.data.features, plan.takes_product()))
@@ -106,7 +106,7 @@ class InputPlan {
       memory_.need("adjacency", bytes);
   }
 
-  // Where they were scaled, X and A·X are in memory already. X of the identity is not in a file either.
+  // If they were scaled, X and A·X are in memory already. X of the identity is not in a file either.
   void offer_features() {
     const PreparedFeatures& features = input_.features;
     const bool from_store = input_.scaling.empty() && !input_.scaling.rows;

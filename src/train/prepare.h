@@ -20,7 +20,7 @@ struct TrainingInput {
   std::vector<float> class_weights;                   // empty: all classes count the same
   PreparedFeatures features;                          // of the layout's rows
   std::unique_ptr<BatchSource> batches;               // reads from disk what does not fit in memory
-  std::optional<ClusterEvaluator> cluster_evaluator;  // where epochs are evaluated so
+  std::optional<ClusterEvaluator> cluster_evaluator;  // if epochs are evaluated so
   // As planned: all that is resident while it trains, and what an exact evaluation may take when the mapped pages of
   // that are given back.
   uint64_t training_memory = 0, evaluation_memory = 0;
@@ -34,7 +34,7 @@ struct TrainingInput {
 // Partitions if that has not been done, computes A·X, and settles what stays in memory. Error if that is too much.
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages);
 
-// What of it is kept beside the store, so that others find it.
+// What of it is kept in the store, so that others find it.
 void prepare_kept_files(const TrainingPlan& plan);
 
 TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input);

@@ -45,7 +45,7 @@ class RunDirectory {
   // path empty: runs/NAME-N under the current directory, N the first that is free. A folder that exists is refused,
   // unless it holds nothing but what a training leaves that ended before it was a run.
   static RunDirectory create(const fs::path& path, const std::string& name);
-  // To continue with a run. Error if it is none, or where a living process has it.
+  // To continue with a run. Error if it is none, or if a living process has it.
   static RunDirectory reopen(const fs::path& path);
   // Of a process that writes nothing: a rank of a group other than the first.
   static RunDirectory nowhere() { return {"/dev/null/no-run", -1, false}; }

@@ -28,7 +28,7 @@ Evaluation RunEvaluation::test(RowSample* hidden) {
   return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);
 }
 
-// Nothing where the graph is large, or where the validation nodes need most of it: then all of it is computed.
+// Nothing if the graph is large, or if the validation nodes need most of it: then all of it is computed.
 void RunEvaluation::plan_neighbourhood() {
   near_planned_ = true;
   const Dataset& data = plan_.data;
@@ -78,7 +78,7 @@ void RunEvaluation::release_pages() const {
   if (whole_) whole_->aggregated.release_rows(0, whole_->aggregated.rows());
 }
 
-// Where everything fits at once nothing is given back. Otherwise the evaluation has the room of what training keeps
+// If everything fits at once nothing is given back. Otherwise the evaluation has the room of what training keeps
 // mapped, and gives its own pages back when it is done.
 Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const OutputWork& work, RowSample* hidden) {
   const Dataset& data = plan_.data;
@@ -88,7 +88,7 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const O
   const uint64_t least = least_evaluation_memory(model_, data);
   const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) <= plan_.budget;
   uint64_t memory = plan_.budget;
-  if (!roomy) {  // what was planned, or less where the program has come to take more than its margin
+  if (!roomy) {  // what was planned, or less if the program has come to take more than its margin
     release_pages();
     memory = std::min(input_.evaluation_memory, std::max(least, memory_left(plan_.budget)));
   }

@@ -1,4 +1,4 @@
-// Scores of the model while it trains: exact ones find room in the budget beside what training keeps in memory.
+// Scores of the model while it trains: exact ones take what training leaves of the budget.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ class RunEvaluation {
   dist::Group& group_;
   std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
   std::optional<GraphShare> share_;        // the same
-  // Where the rows that validation nodes need are far fewer than all.
+  // If the rows that validation nodes need are far fewer than all.
   std::optional<Dataset> scaled_;  // with the features as the model takes them
   std::vector<NodeId> nodes_;      // those of validation
   std::optional<NeighbourhoodInference> near_;

@@ -72,7 +72,7 @@ void RunOptions::relate(OptionList& list) {
   need(
       {"batches-per-step"}, [this] { return method.method != Method::kFullBatch; }, "an epoch has one batch");
 
-  // By the links of a batch.
+  // By the edges of a batch.
   const auto aggregates = [this] { return model.layers > 1 || batch_aggregates_input(); };
   need({"fanout", "layer-nodes", "importance", "control-variate", "normalisation", "dropout-place"}, aggregates,
        "a single layer uses A·X and no edges of the batch");

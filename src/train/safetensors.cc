@@ -22,7 +22,7 @@ const std::map<std::string, size_t>& item_sizes() {
 
 uint64_t padded(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The bytes that a shape takes, or nothing where they do not fit 64 bits.
+// The bytes that a shape takes, or nothing if they do not fit 64 bits.
 bool shape_bytes(const std::vector<uint64_t>& shape, size_t item_bytes, uint64_t* bytes) {
   *bytes = item_bytes;
   for (const uint64_t extent : shape)

@@ -1,9 +1,9 @@
 // Named arrays in one file, in the safetensors form that PyTorch, NumPy and others load: eight bytes of header length
 // (little-endian), a JSON header with dtype, shape and byte range of every array, then the bytes, without holes.
 //
-// Written beside its place and renamed, so that a file under its name is always whole. Its metadata have a checksum of
-// every array and one of the other metadata; reading compares them, and trusts no byte. Files of other programs have
-// none.
+// Written under a temporary name and renamed, so that a file under its name is always complete. Its metadata have a
+// checksum of every array and one of the other metadata; reading compares them, and trusts no byte. Files of other
+// programs have none.
 #pragma once
 
 #include <map>

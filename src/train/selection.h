@@ -21,7 +21,7 @@ bool selects_by_rank(SelectBy by);
 // Whether it is one of labels that are numbers.
 bool is_of_regression(SelectBy by);
 
-// Higher is better; a loss or an error counts as its negative. NaN where the role has no such score.
+// Higher is better; a loss or an error counts as its negative. NaN if the role has no such score.
 double selection_score(const Scores& scores, SelectBy by);
 
 // "F1 91.20 %", "loss 0.1234".

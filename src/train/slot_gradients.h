@@ -43,7 +43,7 @@ class SlotGradients {
   // it that are touched, are those of all slots, on every rank. ask: rank 0's wish, when its slots are done.
   SlotTotal sum(uint32_t slots, const Compute& compute, const std::function<StepSignal()>& ask = {});
   uint64_t bytes() const { return dense_.bytes() + (rows_ ? rows_->bytes() : 0); }
-  // What the sums of so many slots take at most: of what every batch has, and of the rows that a batch touches, where
+  // What the sums of so many slots take at most: of what every batch has, and of the rows that a batch touches, if
   // none has more than so many entries.
   static uint64_t planned_bytes(const Model& model, uint32_t slots);
   static uint64_t planned_row_bytes(const Model& model, uint64_t entries, uint32_t slots, uint32_t ranks);

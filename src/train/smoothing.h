@@ -38,10 +38,10 @@ struct SmoothingChoice {
 // Error if the graph has no training or no validation labels to use.
 void require_smoothable(const Dataset& data);
 
-// The least that it takes besides the logits.
+// The least that it takes in addition to the logits.
 uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes);
 
-// Logits of all nodes become those of what was chosen. memory: for matrices and scratch, besides the logits.
+// Logits of all nodes become those of what was chosen. memory: for matrices and scratch, without the logits.
 SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
                                uint64_t memory);
 

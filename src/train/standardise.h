@@ -22,7 +22,7 @@ struct ColumnScaling {
   void apply(float* row) const {
     for (size_t c = 0; c < mean.size(); ++c) row[c] = (row[c] - mean[c]) * scale[c];
   }
-  // What copies of X, and of N(A)·X, take where features are scaled in memory.
+  // What copies of X, and of N(A)·X, take if features are scaled in memory.
   uint64_t copied_bytes(const FeatureMatrix& features, bool aggregates) const {
     if (!empty() || !columns.empty()) return (aggregates ? 2 : 1) * features.num_entries() * sizeof(float);
     return rows ? features.stored_bytes() : 0;

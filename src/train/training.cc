@@ -27,7 +27,7 @@ TrainingPlan plan_run(const Store& store, const RunOptions& options, const RunFi
   });
 }
 
-// What is kept beside the store is made by one rank for each disk before all use it.
+// What is kept in the store is made by one rank for each disk before all use it.
 TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Group& group) {
   if (group.size() > 1) {
     if (group.is_first()) log::note("{} processes wait while the first prepares the graph", group.size() - 1);
@@ -105,7 +105,7 @@ void Training::require_possible_in_group() const {
               slots, group_.size());
 }
 
-// From the checkpoint where there is one. Only then is the run described: one that is refused is left as it was.
+// From the checkpoint if there is one. Only then is the run described: one that is refused is left as it was.
 void Training::begin() {
   const bool is_new = group_.broadcast_value(group_.is_first() && !checkpoints_.exist());
   if (!is_new) {
@@ -225,14 +225,14 @@ void Training::fail_not_finite(const NotFinite& problem) {
                          "a smaller --lr, --clip 1, --standardise, or --layer-norm; and look for NaN in the features");
 }
 
-// Where nobody could plan the workspace, it is compared with the budget once it is there. Not with one that nobody
-// asked for: most of what is mapped would be given back where memory is short.
+// If nobody could plan the workspace, it is compared with the budget once it is there. Not with one that nobody
+// asked for: most of what is mapped would be given back if memory is short.
 void Training::check_memory() {
   if (input_.bounded() || !plan_.options.memory.given()) return;
   const uint64_t rss = memory_figures().rss;
   const std::vector<char> exceeded = group_.all_gather_values(static_cast<char>(rss > plan_.budget));
   if (std::find(exceeded.begin(), exceeded.end(), 1) == exceeded.end()) return;
-  save();  // so that it can go on with more
+  save();  // so that it can continue with more
   group_.together([&] {
     if (rss > plan_.budget) refuse_budget(rss, fmt::format("what the steps of epoch {} took", state_.epoch + 1));
   });
@@ -292,7 +292,7 @@ Evaluation Training::test_and_draw_embeddings() {
   figures_.end_steps(state_);
   RowSample hidden = sample_tested_nodes(plan_.data, model_.layer_width(model_.num_layers() - 1));
   Evaluation evaluation = evaluation_.test(&hidden);
-  if (hidden.columns > 0 && !plan_.data.labels.regression())  // nodes are coloured by class
+  if (hidden.columns > 0)
     group_.on_first([&] {
       write_file_atomically(run_.files().embeddings(), to_text(describe_embeddings(hidden, plan_.data)) + "\n");
     });

@@ -1,4 +1,4 @@
-// A training run: plan → prepare → loop, with the checkpoints, metrics and measurements that listen beside the loop.
+// A training run: plan → prepare → loop, with the checkpoints, metrics and measurements that listen to the loop.
 //
 // What is learnt is a function of the options, the store and the seed alone: neither the number of threads or of
 // processes, nor the time at which checkpoints are taken, nor stopping and resuming changes a bit of the weights.
@@ -71,7 +71,7 @@ class Training {
   // one it was trained on. run: RunDirectory::nowhere() on ranks other than the first. The group outlives it.
   Training(const Store& store, const RunOptions& options, RunDirectory run, dist::Group& group = dist::no_group());
 
-  // Calls after every epoch, and ends there where that returns false. Throws Interrupted where the user stopped it,
+  // Calls after every epoch, and ends if that returns false. Throws Interrupted if the user stopped it,
   // after having saved. A new run that fails before its first step is taken back.
   TrainingSummary run(const std::function<bool(const EpochRecord&)>& on_epoch = {});
 

@@ -71,7 +71,7 @@ TEST(Draws, FanoutsOfABatchCountFromTheLastLayerDown) {
   EdgeList edges;
   constexpr NodeId kNodes = 30;
   for (NodeId u = 0; u < kNodes; ++u)
-    for (NodeId v = 0; v < u; ++v) edges.add(u, v);  // everyone has 29 links
+    for (NodeId v = 0; v < u; ++v) edges.add(u, v);  // everyone has 29 edges
   data.graph = build_graph(kNodes, edges, {}, nullptr);
   data.features = FeatureMatrix::dense(std::vector<float>(kNodes, 1.0f), 1);
   data.labels = Labels::single(std::vector<int32_t>(kNodes, 0), 1);

@@ -21,7 +21,7 @@ Store import(const fs::path& source, const fs::path& target) {
   return Store(target);
 }
 
-// Every node once an epoch; every row of every adjacency has exactly the store's links to nodes of the same batch.
+// Every node once per epoch; every row of every adjacency has exactly the store's edges to nodes of the same batch.
 void expect_exact_epoch(const ClusterLayout& layout, const Dataset& data, uint32_t q) {
   const ClusterBatches batches(layout, {.clusters_per_batch = q, .normalisation = {NormalisationKind::kMean}});
   const auto storage = batches.make_storage();

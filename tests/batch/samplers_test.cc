@@ -1,4 +1,4 @@
-// The samplers against what their papers promise: unbiased rows with the variance of theory, whole rows where nothing
+// The samplers against what their papers promise: unbiased rows with the variance of theory, whole rows if nothing
 // is left out; and the batches made of them.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using test::DenseMatrix;
 
-// A graph with a hub, so that one row has many links, and with a loop.
+// A graph with a hub, so that one row has many edges, and with a loop.
 CsrGraph star_graph() {
   EdgeList edges(true);
   for (NodeId v = 1; v < 12; ++v) edges.add(0, v, 0.5f + 0.1f * static_cast<float>(v));
@@ -63,7 +63,7 @@ RowMoments measure_row(const LayerSampler& sampler, NodeId row, uint32_t draws, 
 struct SamplerCase {
   std::string name;
   NormalisationKind normalisation;
-  uint32_t fanout;  // of n = 11 links of the hub beside its loop
+  uint32_t fanout;  // of the hub's n = 11 edges, its loop apart
   bool importance = false;
 };
 
@@ -198,7 +198,7 @@ void expect_transposed(const Adjacency& adjacency) {
   EXPECT_EQ(adjacency.forward.columns, adjacency.backward.rows);
 }
 
-// Adjacencies that fit each other, links that the graph has, and every training node once an epoch.
+// Adjacencies that fit each other, edges that the graph has, and every training node once per epoch.
 TEST_P(Methods, BatchesOfRandomGraphsAreWhole) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);

@@ -122,7 +122,7 @@ TEST_F(EndToEnd, ChoicesAreSaidWrittenAndOverruled) {
   // The line to paste, and the file, give the run again.
   ASSERT_EQ(run({"train", "g", "--config", "by-hand/config.toml", "--recipe", "auto", "--run", "again"}).exit_code, 0);
   EXPECT_EQ(weights("by-hand"), weights("again"));
-  // A run that goes on keeps its own.
+  // A resumed run keeps its own.
   ASSERT_EQ(run({"train", "--run", "said", "--resume", "--quiet"}).exit_code, 0);
   EXPECT_EQ(weights("said"), weights("quiet"));
 }
@@ -176,7 +176,7 @@ TEST_F(EndToEnd, MisspeltWordsAreNamedWithWhatWasMeant) {
   EXPECT_THAT(misused({"--verison"}), HasSubstr("unknown option --verison (did you mean --version?)"));
   EXPECT_THAT(misused({}), testing::AllOf(HasSubstr("Usage: clustergcn"), HasSubstr("\n  import "),
                                           HasSubstr("\n  report "), testing::Not(HasSubstr("is required"))));
-  EXPECT_THAT(misused({"evaluate"}), HasSubstr("error: run is required\nhint: clustergcn evaluate --help"));
+  EXPECT_THAT(misused({"evaluate"}), HasSubstr("error: RUN is required\nhint: clustergcn evaluate --help"));
   EXPECT_THAT(refused({"train", "g", "--schedule", "cosin"}),
               HasSubstr("--schedule: 'cosin' is not one of constant, cosine, step (did you mean 'cosine'?)"));
   EXPECT_THAT(refused({"train", "g", "--recipe", "pppi"}), HasSubstr("unknown recipe 'pppi' (did you mean 'ppi'?)"));

@@ -97,12 +97,12 @@ TEST_F(Faults, APartitionKilledAtAnyMomentIsMadeAgain) {
   EXPECT_FALSE(is_left());
 }
 
-// Files that stay in memory are mapped. Where one is cut short, the run ends with its name.
+// Files that stay in memory are mapped. If one is cut short, the run ends with its name.
 TEST_F(Faults, AMappedFileCutShortUnderTrainingIsNamed) {
   expect_train_ends([](const fs::path& features) { fs::resize_file(features, 5000); }, "was cut short");
 }
 
-// One that keeps its size is noticed before anything that came of it is written down.
+// One that keeps its size is noticed before any result of it is written.
 TEST_F(Faults, AMappedFileChangedUnderTrainingIsNamed) {
   const auto change_a_byte = [](const fs::path& features) {
     std::fstream file(features, std::ios::in | std::ios::out | std::ios::binary);
@@ -115,7 +115,7 @@ TEST_F(Faults, AMappedFileChangedUnderTrainingIsNamed) {
   expect_train_ends(change_a_byte, "was changed while it was in use");
 }
 
-// What a command of ours puts in the place of a store is another store: who uses the old one goes on with it.
+// What a command of ours puts in the place of a store is another store: who uses the old one continues with it.
 TEST_F(Faults, AStoreReplacedUnderTrainingIsNoChange) {
   generate_wide();
   const pid_t program = start(train_wide("r", 60));
@@ -126,7 +126,7 @@ TEST_F(Faults, AStoreReplacedUnderTrainingIsNoChange) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
 }
 
-TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
+TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunContinuesFromWhatWasSaved) {
   generate_wide();
   ASSERT_EQ(run({"partition", "g", "--parts", "50", "--quiet"}).exit_code, 0);
   const auto train_within = [](const std::string& memory, const std::string& where) {
@@ -139,7 +139,7 @@ TEST_F(Faults, AReadErrorUnderTrainingIsNamedAndARunGoesOnFromWhatWasSaved) {
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
   ASSERT_THAT(whole.errors, HasSubstr("from disk"));
   const std::string errors = [&] {
-    const InjectedFault fault(*this, "pread:EIO:120:features.npy");  // 50 batches an epoch
+    const InjectedFault fault(*this, "pread:EIO:120:features.npy");  // 50 batches per epoch
     return refused(train_within(memory, "r"));
   }();
   EXPECT_THAT(errors, testing::AllOf(HasSubstr("features.npy: cannot read: Input/output error"), HasSubstr("hint: ")));

@@ -66,6 +66,20 @@ class Help(unittest.TestCase):
         self.assertEqual(run("help", "train").stdout, run("train", "--help").stdout)
         self.assertEqual(run("help").stdout, run("--help").stdout)
 
+    def test_examples_can_be_pasted(self):
+        """Every command has one, whole on its lines, with options that the command has."""
+        for command in (None, *COMMANDS):
+            with self.subTest(command=command):
+                text = run(*([command] if command else []), "--help", columns=60).stdout
+                examples = re.search(r"\nExamples?:\n((?:  .*\n)+)", text).group(1).replace("\\\n", "")
+                for line in examples.splitlines():
+                    words = line.split()
+                    self.assertEqual(words[0], "clustergcn")
+                    self.assertIn(words[1], COMMANDS if command is None else (command,))
+                    known = run(words[1], "--help-all", columns=200).stdout
+                    for option in filter(lambda word: word.startswith("-"), words):
+                        self.assertRegex(known, rf"(?m)^  (-\w, )?{option}\b|^  {option}, ", line)
+
     def test_wrong_usage_exits_with_2(self):
         with tempfile.TemporaryDirectory() as folder:
             run("generate", "g", "--nodes", 300, "--quiet", cwd=folder)
@@ -73,7 +87,9 @@ class Help(unittest.TestCase):
                           ("train", "g", "--epochs", "0"), ("train", "g", "--method", "magic"), ("train", "g", "--recipe", "nothing"),
                           ("train", "--resume"), ("train", "g", "--live-port", 1), ("train", "g", "--memory", "much"),
                           ("evaluate",), ("predict",), ("report",), ("import", "g"), ("import", "a", "b", "--split", "1/2"),
-                          ("generate", "h", "--split", "x"), ("reproduce", "--scale", "huge"), ("download", "nothing", "h"),
+                          ("generate", "h", "--split", "x"), ("reproduce", "--scale", "huge"), ("download", "nothing", "h"), ("help", "nothing"),
+                          ("reproduce", "nothing"), ("train", "g", "--seeds", 0), ("train", "g", "--seeds", "x"), ("train", "g", "--run"),
+                          ("info", "g", "h"), ("train", "g", "--live", "--live-port", 99999),
                           ("partition", "g", "--parts", "-1"), ("info",), ("train", "g", "--lr", 1, "--lr", 2)):
                 with self.subTest(words=words):
                     done = run(*words, cwd=folder)
@@ -84,6 +100,17 @@ class Help(unittest.TestCase):
                     done = run(*words, cwd=folder)
                     self.assertEqual(done.returncode, 1, done.stderr)
                     self.assertRegex(done.stderr, r"\Aerror: nowhere")
+
+    def test_wrong_usage_is_named_in_our_words(self):
+        for words, text in ((("help", "trian"), "error: unknown command 'trian' (did you mean 'train'?)"),
+                            (("evaluate",), "error: RUN is required"),
+                            (("train", "g", "--run"), "error: --run needs a value: --run DIR"),
+                            (("train", "g", "--seeds", 0), "error: --seeds: '0' is not a number from 1 to 10,000"),
+                            (("info", "g", "h"), "error: unexpected argument: h"),
+                            (("train", "g", "--live", "--live-port", 99999), "error: --live-port: '99999' is not a number that it takes"),
+                            (("reproduce", "diagnal"), "error: NAME: unknown experiment 'diagnal'\nhint: clustergcn reproduce diagonal")):
+            with self.subTest(words=words):
+                self.assertTrue(run(*words).stderr.startswith(text), run(*words).stderr)
 
     def test_quiet_prints_the_result_alone(self):
         with tempfile.TemporaryDirectory() as folder:

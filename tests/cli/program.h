@@ -70,7 +70,7 @@ class ProgramTest : public testing::Test {
     return outcome.errors;
   }
 
-  // The budget in MB that a refusal names.
+  // The budget in MiB that a refusal names.
   static uint64_t least_named(const std::string& message) {
     std::smatch found;
     EXPECT_TRUE(std::regex_search(message, found, std::regex("--memory ([0-9]+)M, the smallest"))) << message;

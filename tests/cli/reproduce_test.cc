@@ -132,7 +132,7 @@ class ReproduceStopped : public Reproduce {
   const std::vector<std::string> command_ = {"reproduce", "convergence", "--output", "out", "--threads", "1"};
 };
 
-TEST_F(ReproduceStopped, CtrlCSavesTheCellAndTheNextRunGoesOn) {
+TEST_F(ReproduceStopped, CtrlCSavesTheCellAndTheNextRunContinues) {
   const pid_t program = start(command_);
   ASSERT_TRUE(wait_until([&] { return epochs() > 0; }));
   EXPECT_THAT(refused(command_), testing::HasSubstr("another reproduction is running in it"));

@@ -1,4 +1,4 @@
-// What a run keeps, refuses and goes on from.
+// What a run keeps, refuses and continues from.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -100,7 +100,7 @@ TEST_F(Runs, AChangedPartitionIsRefusedByName) {
   ASSERT_EQ(run(partition).exit_code, 0);
   EXPECT_THAT(refused({"train", "--run", "r", "--resume", "--epochs", "3"}),
               AllOf(HasSubstr("partitions/mine"), HasSubstr("the partition has changed since this run began")));
-  // --parts beside a file is compared with it, whether the partition is new or there already.
+  // --parts given with a file is compared with it, whether the partition is new or there already.
   EXPECT_THAT(refused({"partition", "g", "--from", "clusters.txt", "--partition-name", "mine", "--parts", "3"}),
               AllOf(HasSubstr("clusters.txt"), HasSubstr("4 clusters, not the 3")));
 }
@@ -130,7 +130,7 @@ TEST_F(Runs, OptionsOfOtherMethodsAreNamed) {
               HasSubstr("note: no effect: --imbalance 1.2 (another partitioner takes it)"));
 }
 
-// Also where only the result is printed: on stderr, and in the JSON.
+// Also if only the result is printed: on stderr, and in the JSON.
 TEST_F(Runs, NotesAreThereForQuietAndJson) {
   generate("g");
   const auto arguments = [&](const char* run, const char* form) {
@@ -261,7 +261,7 @@ TEST_F(Runs, NamesThatAreNotUtf8AreNoBug) {
   EXPECT_EQ(run({"predict", "r", store, "--json", "--output", "p\xe4.csv"}).exit_code, 0);
 }
 
-TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointGoesOn) {
+TEST_F(Runs, ARunStoppedBeforeItsFirstCheckpointContinues) {
   generate("g");
   ASSERT_EQ(run(train("g", "r")).exit_code, 0);
   const std::vector<float> expected = weights("r");

@@ -78,7 +78,7 @@ TEST_F(Safety, PredictionsReplaceNothingThatIsRead) {
     EXPECT_EQ(run({"predict", "r", "--nodes", "nodes.csv", "--output", "r/p.csv"}).exit_code, 0);
 }
 
-// Killed before its folder was a run, or where nothing could be written: the folder is used again.
+// Killed before its folder was a run, or if nothing could be written: the folder is used again.
 TEST_F(Safety, AFolderThatDidNotBecomeARunIsUsedAgain) {
   generate("g");
   write("r/lock", "123");

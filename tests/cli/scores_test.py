@@ -196,7 +196,7 @@ def weights_count(work):
             file.write(text)
         error = call('train', f'{work}/many', '--run', f'{work}/never', '--class-weights', f'{work}/bad.csv', expect=1).stderr
         assert message in error and 'bad.csv' in error, error
-    # A file that changed is seen when the run goes on.
+    # A file that changed is seen when the run is resumed.
     with open(f'{work}/weights.csv', 'a') as file:
         file.write('\n')
     call('train', '--run', f'{work}/from-file', '--resume', '--epochs', '16', '--quiet')  # the same weights

@@ -142,7 +142,7 @@ def check_end(job, processes, within):
 
 
 def check_killed(work, store):
-    """A rank is killed at a random moment; the run goes on with another number of ranks, to the same end."""
+    """A rank is killed at a random moment; the run continues with another number of ranks, to the same result."""
     rng = random.Random(5)
     long = ["--epochs", "25", "--checkpoint-seconds", "0"]
     one = f"{work}/undisturbed"
@@ -179,7 +179,7 @@ def check_stopped(work, store):
 
 
 def check_interrupted(work, store):
-    """Ctrl-C at mpirun: saved, said how to go on, and the same end."""
+    """Ctrl-C at mpirun: saved, says how to continue, and the same result."""
     options = MODEL + ["--epochs", "150", "--batches-per-step", "2"]
     one, folder = f"{work}/whole", pathlib.Path(f"{work}/interrupted")
     run(1, ["train", store, "--run", one, "--quiet"] + options)

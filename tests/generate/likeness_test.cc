@@ -42,7 +42,7 @@ TEST_F(Likeness, MetisKeepsFarMoreLinksThanChance) {
     const auto parts = static_cast<uint32_t>(row.paper_parts * row.scale);
     const double metis = share_kept(store, parts, PartitionMethod::kMetis);
     const double chance = share_kept(store, parts, PartitionMethod::kRandom);
-    fmt::print("{} × {}: METIS keeps {:.1f} % of the links in {} clusters, chance {:.1f} %\n",
+    fmt::print("{} × {}: METIS keeps {:.1f} % of the edges in {} clusters, chance {:.1f} %\n",
                store.meta().at("name").get<std::string>(), row.scale, 100 * metis, parts, 100 * chance);
     EXPECT_GT(metis, row.least_kept);
     EXPECT_GT(metis, 5 * chance);

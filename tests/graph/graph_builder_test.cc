@@ -76,7 +76,7 @@ TEST(GraphBuilder, EqualsBruteForce) {
   }
 }
 
-// Rows that go on to a file are never in memory together: the source (8 bytes an edge), and little besides.
+// Rows that are passed on to a file are never in memory together: the source (8 bytes per edge), and little more.
 TEST(GraphBuilder, MemoryIsNearTheSizeOfTheRows) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take memory of their own";

@@ -37,7 +37,7 @@ int run_apart(const std::function<int()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// A small file system of its own at `folder`, seen by this process alone. False where the kernel does not allow it.
+// A small file system of its own at `folder`, seen by this process alone. False if the kernel does not allow it.
 bool mount_small_disk(const fs::path& folder, const char* size) {
   if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;

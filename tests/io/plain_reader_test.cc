@@ -51,7 +51,7 @@ TEST(PlainReader, NamesTheBadId) {
   EXPECT_THAT(test::import_error(folder / "g"), HasSubstr("edge 0 names node 5, but there are 5 nodes"));
 }
 
-// Where nothing lists the nodes, one damaged id would otherwise ask for gigabytes.
+// If nothing lists the nodes, one damaged id would otherwise ask for gigabytes.
 TEST(PlainReader, AnIdFarBeyondTheEdgesIsRefused) {
   const test::TemporaryFolder folder;
   fs::create_directories(folder / "g");

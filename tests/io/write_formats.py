@@ -1,6 +1,6 @@
 """Writes one random graph in every binary format, in usual and unusual ways: python3 write_formats.py FOLDER
 
-All of dense/ hold the same graph; so do all of sparse/ (other features), multi/ (several labels a node) and weighted/.
+All of dense/ hold the same graph; so do all of sparse/ (other features), multi/ (multi-label) and weighted/.
 """
 import collections
 import json
@@ -98,7 +98,7 @@ np.savez(path("dense/benchmark", "some.npz"), adj_data=adjacency.data, adj_indic
          class_names=np.array(["a", "b", "c", "d", "é"]))
 np.save(path("dense/benchmark", "split.npy"), split)
 
-# Several labels a node.
+# Multi-label.
 bits = rng.integers(0, 2, (n, classes))
 plain("multi/plain", y=bits)
 plain("multi/float", y=bits.astype(np.float32))
@@ -145,7 +145,7 @@ for protocol in (2, 4, 5):
             pickle.dump(value, out, protocol=protocol)
     shutil.copy(path("sparse/planetoid2/ind.some.test.index"), path(stem + "test.index"))
 
-# Arrays beside an edge list of text.
+# Arrays next to an edge list of text.
 for name, x in (("dense/text_npz", features), ("dense/text_npy", features), ("sparse/text_npz", sparse)):
     np.savetxt(path(name, "edges.csv"), both.T, "%d", ",")
     if name.endswith("npy"):
@@ -157,7 +157,7 @@ for name, x in (("dense/text_npz", features), ("dense/text_npy", features), ("sp
     np.savez(path(name, "labels.npz"), labels)
     np.save(path(name, "split.npy"), split)
 
-# Weights: the same in a matrix and beside an edge index.
+# Weights: the same in a matrix and next to an edge index.
 weights = sp.triu(adjacency).tocoo()
 weights.data = rng.integers(1, 9, weights.nnz).astype(np.float32)
 plain("weighted/plain", np.stack([weights.row, weights.col]))

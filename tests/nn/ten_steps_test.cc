@@ -36,7 +36,7 @@ double link(uint32_t u, uint32_t v) {
   return 0.5 + uniform(2, u * kNodes + v);
 }
 
-// The links among `nodes`, every row divided by its sum; and the transpose.
+// The edges among `nodes`, every row divided by its sum; and the transpose.
 struct MeanAdjacency {
   std::vector<uint64_t> offsets{0}, transposed_offsets{0};
   std::vector<uint32_t> columns, transposed_columns;

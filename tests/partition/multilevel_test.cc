@@ -132,7 +132,7 @@ TEST(Multilevel, AwkwardGraphsWork) {
       }
 }
 
-// One node with a link to every other; these lie on paths of 50.
+// One node with an edge to every other; these lie on paths of 50.
 Dataset hub_over_paths(NodeId n) {
   EdgeList edges;
   for (NodeId v = 1; v < n; ++v) edges.add(0, v);
@@ -147,7 +147,7 @@ TEST(Multilevel, AHubOfAMillionLinks) {
   const Dataset data = hub_over_paths(kNodes);
   const MultilevelRun run = run_on(data, 1000);
   expect_sound(run.clusters, kNodes, 1000, 1.03f);
-  EXPECT_GT(kept_share(data.graph, run.clusters), 0.4);  // all but the hub's links and a few: 0.49
+  EXPECT_GT(kept_share(data.graph, run.clusters), 0.4);  // all but the hub's edges and a few: 0.49
 }
 
 TEST(Multilevel, AHubThatStaysOnDisk) {
@@ -160,7 +160,7 @@ TEST(Multilevel, AHubThatStaysOnDisk) {
   EXPECT_TRUE(std::equal(run.clusters.begin(), run.clusters.end(), on_disk.clusters.begin()));
 }
 
-// Communities of `size` nodes, each with `inside` links per node within and `between` links per node to anywhere.
+// Communities of `size` nodes, each with `inside` edges per node within and `between` edges per node to anywhere.
 Dataset planted(NodeId communities, NodeId size, uint32_t inside, uint32_t between, uint32_t seed = 1) {
   Random random(seed, Purpose::kTest, 93);
   const NodeId n = communities * size;

@@ -163,7 +163,7 @@ Store write_graph(const fs::path& path, NodeId n, EdgeList& edges, bool directed
   return Store(path);
 }
 
-// `count` rings of `size` nodes, each joined to the next by one link of the given weight.
+// `count` rings of `size` nodes, each joined to the next by one edge of the given weight.
 EdgeList chain_of_rings(NodeId count, NodeId size, float inside = 1, float between = 1) {
   EdgeList edges(true);
   for (NodeId c = 0; c < count; ++c) {
@@ -206,7 +206,7 @@ TEST(Partition, PartitionersFindTheCommunitiesDirectedOrNot) {
 TEST(Partition, HeavyLinksHoldNodesTogether) {
   log::set_level(log::Level::kQuiet);
   const TemporaryFolder folder;
-  // A ring of 40 in which every other link is heavy: pairs of nodes that belong together.
+  // A ring of 40 in which every other edge is heavy: pairs of nodes that belong together.
   EdgeList edges(true);
   for (NodeId i = 0; i < 40; ++i) edges.add(i, (i + 1) % 40, i % 2 == 0 ? 100.0f : 0.001f);
   const Store store = write_graph(folder / "s", 40, edges);
@@ -352,7 +352,7 @@ TEST(Partition, SeveralLiveSideBySideWithinTheDiskBound) {
   Dataset data = random_dataset(1);
   EdgeList edges = chain_of_rings(100, 30);
   data.graph = build_graph(3000, edges, {}, nullptr);
-  data.features = FeatureMatrix::identity(3000);  // the least favourable: no features beside which ids weigh little
+  data.features = FeatureMatrix::identity(3000);  // the least favourable: no features next to which ids weigh little
   data.labels = Labels::single(std::vector<int32_t>(3000, 0), 2);
   data.split = std::vector<uint8_t>(3000, 0);
   data.graph_ids = {};

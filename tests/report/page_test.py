@@ -68,6 +68,13 @@ def make_run(folder, source, epochs, shift):
             metrics.write(json.dumps(record) + "\n")
 
 
+def result_share(run, name):
+    """The share of the nodes of the embeddings' picture that have this class."""
+    picture = json.loads((run / "embeddings.json").read_text())
+    number = picture["class_names"].index(name)
+    return sum(number in classes for classes in picture["classes"]) / len(picture["classes"])
+
+
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -116,7 +123,8 @@ class Page(unittest.TestCase):
 
     def train(self, store, name, *options):
         run = self.folder / name
-        run_program("train", store, "--run", run, "--recipe", "none", "--epochs", 4, "--hidden", 16, "--quiet", *options)
+        run_program("train", store, "--run", run, "--recipe", "none", "--hidden", 16, "--quiet",
+                    *([] if "--epochs" in options else ["--epochs", 4]), *options)
         return run
 
     def report(self, *runs):
@@ -154,9 +162,13 @@ class Page(unittest.TestCase):
         rows = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
         values = {row[0]: row[1:3] for row in rows[1:]}
         self.assertEqual(values, {"small": ["0.01", "auto"], "low-rate": ["0.002", "auto"], "random": ["0.01", "random"]})
-        self.assertFalse(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
+        form = "document.querySelector('#overview table').className"
+        self.assertEqual(self.browser.run(form), "")
+        self.open(page, 800)  # a column per run
+        self.assertEqual(self.browser.run(form), "turned")
+        turned = self.browser.run("[...document.querySelectorAll('#overview tr')].map(r => [...r.cells].map(c => c.textContent))")
+        self.assertEqual([list(column) for column in zip(*turned, strict=True)], rows)
         self.open(page, 400)
-        self.assertTrue(self.browser.run("document.querySelector('#overview table').classList.contains('folded')"))
         for canvas in ("chart-f1", "chart-loss", "chart-memory"):  # every line has its legend
             chart = f"Chart.getChart('{canvas}')"
             self.assertEqual(self.browser.run(f"{chart}.legend.legendItems.map(item => item.text)"),
@@ -187,8 +199,39 @@ class Page(unittest.TestCase):
         self.assertIn(f"{labels:.2f}", tiles)
         names = self.browser.run("[...document.getElementById('picture-class').options].map(o => o.value)")
         self.assertEqual(len(names), 12)
+        shares = [result_share(run, name) for name in names]
+        shown = self.browser.run("document.getElementById('picture-class').value")
+        self.assertEqual(abs(shares[names.index(shown)] - 0.5), min(abs(share - 0.5) for share in shares))
         self.browser.run(f"(c => {{ c.value = {json.dumps(names[3])}; c.onchange(); }})(document.getElementById('picture-class'))")
         self.assertIn(f"class {names[3]}", self.browser.run("Chart.getChart('chart-embeddings').data.datasets.map(s => s.label)"))
+
+    def test_a_regression_run_shows_r2_and_values(self):
+        edges, nodes = self.folder / "edges.csv", self.folder / "nodes.csv"
+        edges.write_text("source,target\n" + "".join(f"{i},{(i + k) % 300}\n" for i in range(300) for k in (1, 2, 5)))
+        value = lambda i: f"{200000 + 9000 * math.sin(i / 20):.0f}" if i % 30 else ""  # some are unknown
+        nodes.write_text("id,a,price\n" + "".join(f"{i},{math.sin(i / 20):.3f},{value(i)}\n" for i in range(300)))
+        run_program("import", edges, self.folder / "houses", "--features", nodes, "--labels", nodes, "--label-column", "price",
+                    "--task", "regression", "--split", "60/20/20", "--quiet")
+        runs = [self.train(self.folder / "houses", "prices", "--parts", 4), self.train(self.folder / "houses", "fewer", "--parts", 2)]
+        drawn = [name for name in CANVASES if name not in ("chart-classes", "chart-confusion", "chart-entropy")]
+        self.check_page(self.report(runs[0]), drawn)
+        result = json.loads((runs[0] / "result.json").read_text())
+        tiles = self.browser.run("document.getElementById('overview').innerText")
+        self.assertIn(f"Test R²\n{result['test']['r2']:.4f}", tiles)
+        self.assertEqual(self.browser.run("document.getElementById('score-name').textContent"), "R²")
+        curve = [json.loads(line)["validation"]["r2"] for line in (runs[0] / "metrics.jsonl").read_text().splitlines()]
+        for shown, wanted in zip(self.browser.run("Chart.getChart('chart-f1').data.datasets[0].data.map(p => p.y)"), curve, strict=True):
+            self.assertAlmostEqual(shown, wanted, delta=1e-5 * max(1, abs(wanted)))
+        self.assertFalse(self.browser.run("document.getElementById('embeddings-scale').hidden"))
+        colours = self.browser.run("new Set(Chart.getChart('chart-embeddings').data.datasets[0].backgroundColor).size")
+        self.assertGreater(colours, 5)
+        page = self.report(*runs)
+        self.check_page(page, drawn)
+        self.open(page)
+        self.assertEqual(self.browser.run(HEADS)[1:4], ["parts", "Test R²", "MAE"])
+
+    def test_a_run_of_one_epoch_has_all_charts(self):
+        self.check_page(self.report(self.train(self.store, "short", "--parts", 3, "--epochs", 1)), CANVASES)
 
     def test_a_hundred_classes_can_be_read(self):
         run, classes = self.folder / "hundred", 100

@@ -1,4 +1,4 @@
-// What the page is told of a run: a finished one, one that is going on, a stopped one, and damaged ones.
+// What the page is told of a run: a finished one, one in progress, a stopped one, and damaged ones.
 #include "report/run_record.h"
 
 #include <gmock/gmock.h>
@@ -130,7 +130,7 @@ TEST_F(RunRecord, TakesNumbersOfAnySize) {
 }
 
 TEST_F(RunRecord, RefusesWhatIsNotARun) {
-  EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("nothing: does not exist"));
+  EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_ / "nothing"); }), HasSubstr("nothing: no such run"));
   EXPECT_THAT(test::message_of<Error>([&] { read_run(folder_.path()); }), HasSubstr("it has no config.toml"));
 }
 

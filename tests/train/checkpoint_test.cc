@@ -27,7 +27,7 @@ class CheckpointTest : public test::TrainingTest {
   fs::path optimiser_of(const std::string& run) {
     return folder_ / run / load_model(RunFiles(folder_ / run).last()).optimiser_file;
   }
-  // Goes on with the run, from the options as they are now.
+  // Resumes the run, from the options as they are now.
   TrainingSummary resume(const std::string& run) {
     const Store store(make_store());
     return Training(store, options_, RunDirectory::reopen(folder_ / run)).run();
@@ -144,7 +144,7 @@ TEST_F(CheckpointTest, AVersionWithoutChecksumsIsReadWithANote) {
   EXPECT_EQ(after.state.regular.best_score, before.state.standing.best_score);
 }
 
-TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAnewIsReadWithANote) {
+TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAgainIsReadWithANote) {
   train(make_store(), "run");
   const fs::path file = RunFiles(folder_ / "run").last();
   const SavedModel before = load_model(file);
@@ -262,7 +262,7 @@ TEST_F(CheckpointTest, MoreEpochsAreAsIfFromTheStart) {
   }
 }
 
-// The last epoch, validated out of turn, is the best: tested as such, and forgotten when the run goes on.
+// The last epoch, validated out of turn, is the best: tested as such, and forgotten when the run is resumed.
 TEST_F(CheckpointTest, AValidationOutOfTurnIsForgottenByALongerRun) {
   options_.train.eval_every = 2;
   options_.train.epochs = 3;

@@ -87,6 +87,24 @@ TEST_F(EmbeddingFile, IsOfTheRowsThatInferenceGives) {
   }
 }
 
+TEST_F(EmbeddingFile, HasTheValuesOfRegression) {
+  const Store store(make_store());
+  Dataset data = store.dataset();
+  std::vector<float> values(data.num_nodes());
+  for (NodeId v = 0; v < data.num_nodes(); ++v) values[v] = v % 3 == 0 ? NAN : 0.5f * static_cast<float>(v % 100);
+  data.labels = Labels::numbers(SharedArray<float>(values));
+  RowSample sample = sample_tested_nodes(data, 2);
+  sample.columns = 2;
+  for (size_t i = 0; i < 2 * sample.nodes.size(); ++i) sample.values.push_back(static_cast<float>(i % 7));
+  const nlohmann::json picture = describe_embeddings(sample, data);
+  EXPECT_FALSE(picture.contains("classes"));
+  ASSERT_EQ(picture["values"].size(), sample.nodes.size());
+  for (size_t i = 0; i < sample.nodes.size(); ++i) {
+    const NodeId v = sample.nodes[i];
+    EXPECT_EQ(picture["values"][i], v % 3 == 0 ? nlohmann::json() : nlohmann::json(0.5 * (v % 100)));
+  }
+}
+
 TEST_F(EmbeddingFile, IsTheSameForAnyThreads) {
   const fs::path store = make_store();
   set_thread_count(1);

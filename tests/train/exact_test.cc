@@ -1,4 +1,4 @@
-// What options of training promise, exactly: which test is exact, parameters with weight decay, which links blocks
+// What options of training promise, exactly: which test is exact, parameters with weight decay, which edges blocks
 // leave out; and that the neighbourhood of a few nodes gives the bits of the whole graph.
 #include <gmock/gmock.h>
 
@@ -40,7 +40,7 @@ TEST_F(ExactTest, TheTestIsOfTheWholeGraphAlsoWhereEpochsAreValidatedOnBlocks) {
             predictor.evaluate({EvaluationKind::kClusters, 12}).validation.scores().loss);
 }
 
-// Links within blocks alone, from layer 2 on; layer 1 has the A·X of all links.
+// Edges within blocks alone, from layer 2 on; layer 1 has the A·X of all edges.
 TEST_F(ExactTest, BlocksLeaveOutTheLinksBetweenThem) {
   train(make_store(), "run");
   const SavedModel saved = load_model(RunFiles(folder_ / "run").best());

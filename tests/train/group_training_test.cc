@@ -79,7 +79,7 @@ TEST_F(GroupTrainingTest, BatchNormHasTheBitsOfOneProcess) {
   EXPECT_EQ(outcome("three"), outcome("one"));
 }
 
-TEST_F(GroupTrainingTest, GoesOnOnAnotherNumberOfRanks) {
+TEST_F(GroupTrainingTest, ContinuesOnAnotherNumberOfRanks) {
   options_.train.batches_per_step = 6;
   options_.train.epochs = 4;
   train(make_store(), "whole");

@@ -1,4 +1,4 @@
-// The compared methods in training: their gradients where nothing is left out, VR-GCN's history, and for each of them
+// The compared methods in training: their gradients if nothing is left out, VR-GCN's history, and for each of them
 // the same bits for any number of threads and after every stop.
 #include "batch/methods.h"
 
@@ -120,7 +120,7 @@ TEST_P(MethodsTest, ThreadsDoNotChangeABit) {
   EXPECT_EQ(weights("one"), weights("three"));
 }
 
-TEST_P(MethodsTest, AnInterruptedRunGoesOnBitForBit) {
+TEST_P(MethodsTest, AnInterruptedRunContinuesBitForBit) {
   options_.model.dropout = 0.2f;
   train("whole");
   const Store store(folder_ / "store");

@@ -88,7 +88,7 @@ TEST(Metrics, SingleLabelMatchesDefinition) {
     EXPECT_EQ(scores.nodes, nodes);
     EXPECT_NEAR(scores.loss, loss / static_cast<double>(nodes), 1e-9);
     EXPECT_DOUBLE_EQ(scores.accuracy, static_cast<double>(right) / static_cast<double>(nodes));
-    EXPECT_DOUBLE_EQ(scores.micro_f1, scores.accuracy);  // one class a node: the same thing
+    EXPECT_DOUBLE_EQ(scores.micro_f1, scores.accuracy);  // one class per node: the same thing
     EXPECT_NEAR(scores.macro_f1, macro / present, 1e-12);
     EXPECT_EQ(std::accumulate(tally.confusion().begin(), tally.confusion().end(), uint64_t{0}), nodes);
     for (uint32_t c = 0; c < classes; ++c) {

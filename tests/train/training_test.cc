@@ -39,7 +39,7 @@ TEST_F(TrainingTest, ThreadsDoNotChangeABit) {
   }
 }
 
-TEST_F(TrainingTest, AnInterruptedRunGoesOnBitForBit) {
+TEST_F(TrainingTest, AnInterruptedRunContinuesBitForBit) {
   const Store store(make_store());
   train(store.path(), "whole");
   // Stops after every single step, the first one included.
@@ -196,7 +196,7 @@ TEST_F(TrainingTest, MemoryBeforeTheFirstStepIsNotTrainings) {
   EXPECT_LT(summary.training_peak + (size_t{256} << 20), summary.peak_memory);
 }
 
-// An embedding of the whole graph is used once for each link of its node.
+// An embedding of the whole graph is used once for each edge of its node.
 TEST_F(TrainingTest, UtilisationIsLinksAnEmbedding) {
   options_.method.method = Method::kFullBatch;
   const Store store(make_store());

@@ -1,10 +1,10 @@
 // “edges”: an edge list as text, with features, labels and split in files of the same folder, as text or arrays.
-//   edges.csv (or .tsv, .txt, .edges; any name where the file itself is given)
+//   edges.csv (or .tsv, .txt, .edges; any name if the file itself is given)
 //   features.csv, .npy or .npz           none: each node is its own feature
 //   labels.csv, .npy or .npz             a class per node, (id, class) pairs, or a column of 0/1 for each class
 //   split.csv or split.npy, or lists of ids train.txt, val.txt and test.txt
 //
-// Ids are row numbers of the features (or labels) where those do not name their nodes; otherwise they are names, kept
+// Ids are row numbers of the features (or labels) if those do not name their nodes; otherwise they are names, kept
 // in the store. Text may be gzip-compressed.
 #include <algorithm>
 #include <array>
@@ -93,7 +93,7 @@ bool lists_both(const TableHead& head, const std::pair<std::string, std::string>
   return std::find(found.begin(), found.end(), 3) != found.end();
 }
 
-// The edge list's columns. Where every id is a text, the first line may be a header of unknown words: the tables beside
+// The edge list's columns. If every id is a text, the first line may be a header of unknown words: the tables next to
 // it decide, else the user.
 EdgeTableShape settle_first_line(const TextFiles& files, const ImportOptions& options, ImportReport& report) {
   const EdgeTableShape shape = look_at_edges(files.edges, options.header);
@@ -386,7 +386,7 @@ class TextImport {
   ImportReport& report_;
   EdgeTableShape edge_shape_;
   EdgeIds edge_ids_;
-  Dataset like_;  // --like; empty where it is not given
+  Dataset like_;  // --like; empty if it is not given
   std::optional<FeatureTable> features_;
   std::optional<ArrayFeatures> feature_array_;
   std::optional<Array> label_array_;

@@ -22,7 +22,7 @@ struct GraphSageFiles {
 
 constexpr std::string_view kGraphEnding = "-G.json";
 
-// The source may be X-G.json, the prefix X, or a folder with one X-G.json in it. Empty where it is none of them.
+// The source may be X-G.json, the prefix X, or a folder with one X-G.json in it. Empty if it is none of them.
 fs::path find_graph(const fs::path& source) {
   std::error_code error;
   if (fs::is_regular_file(source, error))
@@ -87,7 +87,7 @@ NodeId count_entries(const fs::path& path) {
   return check_node_count(count, path.string());
 }
 
-// Ids by row: nothing where they are the rows themselves, integers where all are such, else texts.
+// Ids by row: nothing if they are the rows themselves, integers if all are such, else texts.
 NodeIds ids_by_row(const NodeRows& nodes) {
   const size_t n = nodes.rows.size();
   std::vector<NodeId> name_of_row(n);

@@ -97,7 +97,7 @@ Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
   return bits.take();
 }
 
-// The same labels with one class per node, where every node that the source lists (empty: all) has exactly one 1;
+// The same labels with one class per node, if every node that the source lists (empty: all) has exactly one 1;
 // otherwise nothing.
 Labels one_class_each(const Labels& labels, NodeId num_nodes, const std::vector<bool>& listed) {
   std::vector<int32_t> classes(num_nodes, -1);

@@ -1,7 +1,7 @@
 // Formats that are one or two .npz files.
 //
 // “gnn-benchmark” (Shchur et al., 2018): one file with adj_data, adj_indices, adj_indptr, adj_shape, the same of attr_,
-// and labels (attr_matrix where the features are dense). It has no split of its own: split.npy next to it is used.
+// and labels (attr_matrix if the features are dense). It has no split of its own: split.npy next to it is used.
 //
 // “dgl-reddit”: reddit_data.npz (feature, label, node_types: 1 train, 2 validation, 3 test) and reddit_graph.npz
 // (SciPy).

@@ -1,7 +1,7 @@
 // “ogb”: the raw files of an Open Graph Benchmark node set, as its archives hold them, plain or gzip.
 //   raw/edge.csv.gz            from,to            raw/num-node-list.csv.gz   the number of nodes
 //   raw/node-feat.csv.gz       a row a node       raw/num-edge-list.csv.gz   the number of edges
-//   raw/node-label.csv.gz      a class a node, or a column of 0/1 for each task
+//   raw/node-label.csv.gz      one class per node, or a column of 0/1 for each task
 //   split/NAME/{train,valid,test}.csv.gz          ids
 #include <algorithm>
 
@@ -34,7 +34,7 @@ uint64_t read_count(const fs::path& path) {
   return static_cast<uint64_t>(*count);
 }
 
-// split/NAME beside raw/ or in it; sets have one. Empty where there is none.
+// split/NAME next to raw/ or in it; sets have one. Empty if there is none.
 fs::path split_folder(const fs::path& raw) {
   std::error_code error;
   std::vector<fs::path> found;

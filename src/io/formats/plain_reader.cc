@@ -1,7 +1,7 @@
 // “plain”: a folder of NumPy arrays, one thing a file, nodes numbered from 0. Each may be .npy or .npz.
-//   edge_index [2, E] or [E, 2], or adj.npz (SciPy)   edge_weight [E], where edges have weights
+//   edge_index [2, E] or [E, 2], or adj.npz (SciPy)   edge_weight [E], if edges have weights
 //   features [N, F], dense or SciPy; none: each node is its own feature
-//   labels [N] or [N, C]                              graph_id [N], where there are several graphs
+//   labels [N] or [N, C]                              graph_id [N], if there are several graphs
 //   split [N], or train, valid and test: ids or masks
 #include "common/error.h"
 #include "io/file_kind.h"

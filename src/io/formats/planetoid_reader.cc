@@ -58,7 +58,7 @@ class TestIndex {
         throw Error("holds something that is no node id", where);
       if (id < static_cast<int64_t>(first_))
         throw Error(fmt::format("names test node {}, but the test nodes follow the {} of allx", id, first_), where);
-      // A gap can be wide only where rows are missing: what is beyond twice the rows is no test id of this data set.
+      // A gap can be wide only if rows are missing: what is beyond twice the rows is no test id of this data set.
       if (static_cast<uint64_t>(id) - first_ > 2 * rows + 1000)
         throw Error(fmt::format("names test node {}, but allx and tx have {} rows together", id, first_ + rows), where);
       ids_.push_back(static_cast<uint64_t>(id));
@@ -105,7 +105,7 @@ void import_planetoid_features(const SparseMatrix& allx, const SparseMatrix& tx,
   rows.finish();
 }
 
-// One-hot rows; a row of zeros is a node without a label, and where any row has several ones they are several labels.
+// One-hot rows; a row of zeros is a node without a label, and if any row has several ones they are several labels.
 class OneHotLabels {
  public:
   OneHotLabels(NodeId num_nodes, uint64_t num_classes, const std::string& where)

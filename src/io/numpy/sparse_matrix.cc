@@ -225,7 +225,7 @@ void SparseMatrix::check() const {
   for (const Array* array : {&values, &starts, &indices}) array->require_dimensions(1, "this part of a matrix");
   if (indices.size() != values.size())
     throw Error(fmt::format("holds {} indices for {} values", indices.size(), values.size()), indices.where());
-  // Where nothing is there for every row, a damaged shape could ask for any memory.
+  // If nothing is there for every row, a damaged shape could ask for any memory.
   const bool lists_rows = format == Format::kCsr || (format == Format::kCsc && rows == columns);
   if (!lists_rows && rows > most_plausible_rows(values.size()))
     throw Error(fmt::format("has {} rows by its shape, but {} values", rows, values.size()), values.where(),

@@ -8,7 +8,7 @@
 
 namespace cgcn {
 
-// Ids that are integers, for links: a plain array where they are dense, a table where not.
+// Ids that are integers, for edges: a plain array if they are dense, else a table.
 class GraphJson::IntegerRows {
  public:
   explicit IntegerRows(const NodeRows& nodes) {

@@ -1,4 +1,4 @@
-// Classes as text has them: numbers or names, one a node.
+// Classes as text has them: numbers or names, one per node.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ bool is_weight_name(const std::string& name) {
   return name == "weight" || name == "weights" || name == "w" || name == "value";
 }
 
-// Columns by their names, or false where the line is no header that is known.
+// Columns by their names, or false if the line is no header that is known.
 bool read_header(const std::vector<std::string>& names, EdgeTableShape& shape) {
   const size_t from = find_name(names, {"source", "src", "from", "u", "node1", "node_1", "id1", "id_1", "start", "head",
                                         "citing", "source_id", "from_id", "fromnodeid"});
@@ -60,7 +60,7 @@ std::vector<std::string> look_below(LineReader& lines, FieldSplitter& splitter, 
     for (size_t c = 0; c < 2; ++c) heading[c] &= c < fields.size() && parse_integer(fields[c]).has_value();
     over_weights = over_weights && fields.size() == 3 && parse_number(fields[2]).has_value();
   }
-  // One column of numbers is enough where the other has text all the way down, the first line included.
+  // One column of numbers is enough if the other has text all the way down, the first line included.
   if (header == HeaderLine::kAuto && !second.empty())
     shape.header = (heading[0] || heading[1] || over_weights) && !parse_integer(first[0]) && !parse_integer(first[1]);
   return second;

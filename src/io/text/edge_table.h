@@ -17,7 +17,7 @@ struct EdgeTableShape {
   size_t columns = 2;
   std::string from_name, to_name, weight_name;  // as the header has them; empty without one
   std::string ignored;                          // columns that are not read, as the header names them: "time, comment"
-  // The first line, where how it was read is a guess: text, but no known names of columns.
+  // The first line, if how it was read is a guess: text, but no known names of columns.
   std::string doubtful;
   std::pair<std::string, std::string> first_ids;  // of that line, read as an edge
 };

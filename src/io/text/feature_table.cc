@@ -143,7 +143,7 @@ NodeId FeatureTable::read(NodeIndex* index, StoreWriter& store) {
   return rows;
 }
 
-// Nothing where some value is no number.
+// Nothing if some value is no number.
 std::optional<NodeId> FeatureTable::read_numbers(NodeIndex* index, StoreWriter& store) {
   LineReader lines(path());
   ArrayWriter writer = store.begin_array<float>("features", columns_.size());

@@ -1,7 +1,7 @@
 // A table of features as text: numbers, missing values, texts; each column encoded as the options say, or as an earlier
 // store did it.
 //
-// A table of plain numbers is streamed into the store in one pass. Where values are missing or columns hold text, the
+// A table of plain numbers is streamed into the store in one pass. If values are missing or columns hold text, the
 // table is read three times: to see what is in each column, to fit means and categories on the training nodes, and to
 // write. That waits until the split is known.
 #pragma once
@@ -23,7 +23,7 @@ class FeatureTable {
 
   const fs::path& path() const { return head_.path; }
   bool has_ids() const { return ids_.exists(); }
-  // Reads the ids into the index, and writes the features where they need no fitting. Returns the number of rows.
+  // Reads the ids into the index, and writes the features if they need no fitting. Returns the number of rows.
   NodeId read(NodeIndex* index, StoreWriter& store);
   // Fits and writes what read() left, and tells it. roles: of all nodes, row after row; empty if there is no split.
   void finish(std::span<const uint8_t> roles, StoreWriter& store, ImportReport& report);

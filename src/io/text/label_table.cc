@@ -23,7 +23,7 @@ bool is_class_name_for_sure(const std::string& name) {
   return lower == "label" || lower == "labels" || lower == "class" || lower == "classes";
 }
 
-// Of (id, class) pairs, which is the id where nothing else tells.
+// Of (id, class) pairs, which is the id if nothing else tells.
 size_t id_of_pairs(const TableHead& head) {
   if (head.width != 2) return NodeColumn::kNone;
   if (!head.header) return 0;
@@ -31,7 +31,7 @@ size_t id_of_pairs(const TableHead& head) {
   return holds_bits(head, 0) && holds_bits(head, 1) && !names_a_class(head.names[1]) ? NodeColumn::kNone : 0;
 }
 
-// The column that holds the class, where names tell it; kNone: all of them are 0/1.
+// The column that holds the class, if names tell it; kNone: all of them are 0/1.
 size_t find_class_column(const TableHead& head, const std::vector<size_t>& others) {
   if (others.size() == 1) return others[0];
   const bool bits = std::all_of(others.begin(), others.end(), [&](size_t c) { return holds_bits(head, c); });

@@ -140,7 +140,7 @@ NodeColumn decide_by_values(const TableHead& head, std::vector<Candidate> candid
   return {};
 }
 
-// What --id-column says of this table; nothing where it names no column of it.
+// What --id-column says of this table; nothing if it names no column of it.
 std::optional<NodeColumn> column_by_option(const TableHead& head, const std::string& option) {
   if (option.empty()) return std::nullopt;
   if (const size_t found = find_column(head, option, "--id-column", true); found != TableHead::kNone)

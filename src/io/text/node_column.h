@@ -1,8 +1,8 @@
 // Which column of a table names the nodes: decided in one place for features, labels and splits alike, and said.
 //
 // In this order: what --id-column says; a column whose name says so (id, node, user_id, userId, a column of the edge
-// list …), where its values are ids of the edges; any column whose values are exactly the ids of the edges, each once.
-// Otherwise row i is node i. Where several columns could be meant, or one that looks like ids has others than the
+// list …), if its values are ids of the edges; any column whose values are exactly the ids of the edges, each once.
+// Otherwise row i is node i. If several columns could be meant, or one that looks like ids has others than the
 // edges, that is an Error that says how to choose.
 #pragma once
 
@@ -28,7 +28,7 @@ struct NodeColumn {
   bool exists() const { return column != kNone; }
 };
 
-// What the edge list says about ids. Reading it takes time, so that is done only where it decides something.
+// What the edge list says about ids. Reading it takes time, so that is done only if it decides something.
 class EdgeIds {
  public:
   EdgeIds(std::string file, std::vector<std::string> column_names, std::function<NodeIndex()> read)

@@ -18,7 +18,7 @@ constexpr size_t kRowsLookedAt = 1000;
 bool is_plain_number(const std::string& text) { return parse_number(text).has_value() && !means_no_number(text); }
 bool is_word(const std::string& text) { return !parse_number(text) && !means_no_number(text); }
 
-// The fields of the first lines that say something. Error where there is none at all.
+// The fields of the first lines that say something. Error if there is none at all.
 std::vector<Fields> first_lines(const fs::path& path) {
   LineReader lines(path);
   std::string_view line;

@@ -17,7 +17,7 @@ function points(run, name, x = xAxis) {
   });
   return thin(made, data.runs.length > 12 ? 300 : 4000);
 }
-// The last tick is the end of the data: it has no text where that would touch the one before it.
+// The last tick is the end of the data: it has no text if that would touch the one before it.
 const spaced = (format) => (value, i, ticks) =>
     (i > 1 && i === ticks.length - 1 && ticks[i].value - ticks[i - 1].value < 0.6 * (ticks[1].value - ticks[0].value) ?
          '' :
@@ -33,26 +33,36 @@ const kLegendRuns = 8;  // of more runs the list above the charts is the legend
 const noRuns = () => (shownRuns().length === 0 ? 'No run is selected.' : '');
 function drawLearning() {
   const runs = shownRuns(), one = runs.length === 1, dashed = {borderDash: [5, 4], borderWidth: 1.5, pointRadius: 0};
-  const f1 = runs.map((run) => lineSet(one ? 'micro F1' : run.name, colourOf(run), points(run, 'f1')));
+  const name = scoreName(runs.length > 0 ? runs : data.runs), regression = name === 'R²';
+  byId('score-name').textContent = name;
+  byId('score-unit').textContent = {F1: one ? '%' : 'micro, %', 'R²': '', score: 'F1 or R²'}[name];
+  const f1 = runs.map((run) => lineSet(one ? (regression ? 'R²' : 'micro F1') : run.name, colourOf(run), points(run, scoreCurve(run))));
   const loss = runs.map((run) => lineSet(one ? 'training' : run.name, colourOf(run), points(run, 'loss')));
   if (one) {
     f1.push(lineSet('macro F1', colour('faint'), points(runs[0], 'macro_f1'), dashed));
+    const best = bestOf(runs[0]), at = best ? runs[0].curves.epoch.indexOf(best.epoch) : -1;
+    if (best && runs[0].result)
+      f1.push(lineSet('model that was kept', colour('good'), [{x: runs[0].curves[xAxis][at], y: best.score}], {
+        pointRadius: 5,
+        showLine: false,
+        silent: true
+      }));
     loss.push(lineSet('validation', colour('faint'), points(runs[0], 'validation_loss'), dashed));
   }
-  const any = (name) => data.runs.some((run) => run.curves[name].some((value) => value !== null));
-  setShown('chart-f1', any('f1'));
+  const any = (curve) => data.runs.some((run) => run.curves[curve].some((value) => value !== null));
+  setShown('chart-f1', any('f1') || any('r2'));
   setShown('chart-loss', any('loss'));
   for (const id of ['chart-f1', 'chart-loss']) setMissing(id, noRuns());
   byId('colours-note').hidden = runs.length <= kLegendRuns;
   const drawn = (sets) => sets.filter((set) => set.data.length > 0), more = {plugins: {legend: legend(runs.length <= kLegendRuns)}};
-  const x = xAxisOptions(xAxis), best = Math.max(0, ...runs.map((run) => (bestOf(run) || {f1: 0}).f1));
-  const range = fittedRange(f1, 0, 1), closeUp = Math.floor(90 * best) / 100;
+  const x = xAxisOptions(xAxis), best = Math.max(0, ...runs.map((run) => (bestOf(run) || {score: 0}).score));
+  const range = fittedRange(f1.flatMap((set) => set.data.map((point) => point.y)), name === 'F1' ? 0 : -1, 1), closeUp = Math.floor(90 * best) / 100;
   if (byId('close-up').checked && closeUp > (range.min || 0)) range.min = closeUp;
   setLines('chart-f1', drawn(f1), {
     x,
-    y: axis('', (v) => figure(100 * v), {...range, ticks: {maxTicksLimit: 8}}),
+    y: axis('', (v) => figure(name === 'F1' ? 100 * v : v), {...range, ticks: {maxTicksLimit: 8}}),
     xTip: xTip(xAxis),
-    yTip: (v) => percent(v),
+    yTip: (v) => (name === 'F1' ? percent(v) : v.toFixed(4)),
     more
   });
   setLines('chart-loss', drawn(loss), {
@@ -209,7 +219,7 @@ function drawClusters(run) {
     setChart(
         'chart-entropy', 'bar',
         [
-          {label: 'clusters', data: entropy.own, backgroundColor: kHues[0], grouped: false, ...bars},
+          {label: 'clusters', data: entropy.own, backgroundColor: kHues[0], grouped: false, ...bars, barPercentage: 0.55, maxBarThickness: 33},
           {label: 'random clusters of the same sizes', data: entropy.random, backgroundColor: random, grouped: false, ...bars}
         ],
         entropy.own.map((_, i) => edge(i)), {
@@ -253,7 +263,7 @@ function drawBlocks(blocks) {
     }),
   });
   if (most > 0)
-    showScale('blocks-scale', `${(100 * least).toPrecision(2)} %`, `${(100 * most).toPrecision(2)} %, logarithmic`);
+    showScale('blocks-scale', [`${(100 * least).toPrecision(2)} %`, `${(100 * most).toPrecision(2)} %, logarithmic`]);
   else
     byId('blocks-scale').hidden = true;
 }

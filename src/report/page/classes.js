@@ -76,7 +76,8 @@ function drawPrecision({list}) {
         data: list.map((entry) => ({x: 100 * entry.recall, y: 100 * entry.precision})),
         backgroundColor: `${kHues[0]}b0`,
         pointRadius: 4,
-        pointHoverRadius: 6
+        pointHoverRadius: 6,
+        clip: 8
       }],
       undefined, {
         interaction: {mode: 'nearest', intersect: false},
@@ -104,7 +105,7 @@ function drawConfusion({confusion: counts, list}) {
       ]
     }),
   });
-  showScale('confusion-scale', '0', '25 %', '100 % of the class');
+  showScale('confusion-scale', ['0', '25 %', '100 % of the class']);
   const pairs = counts.flatMap((row, r) => row.map((n, c) => ({n, r, c}))).filter(({n, r, c}) => n > 0 && r !== c);
   pairs.sort((a, b) => b.n - a.n);
   fillTable(byId('confused'), ['Label', 'Predicted as', 'Nodes', 'Share'], pairs.slice(0, 12).map(({n, r, c}) => [
@@ -112,16 +113,41 @@ function drawConfusion({confusion: counts, list}) {
   ]));
 }
 
+// Regression: the value of a node is its colour. The scale leaves out the lowest and the highest twentieth.
+function valueDots({x, y, values}, grey) {
+  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
+  const at = (part) => known[Math.round(part * (known.length - 1))];
+  const low = known.length > 0 ? at(0.05) : 0, high = known.length > 0 ? at(0.95) : 1;
+  const share = (value) => (high > low ? Math.min(Math.max((value - low) / (high - low), 0), 1) : 0.5);
+  const shade = (at) => heat(0.2 + 0.8 * at);  // the palest would not be seen
+  showScale('embeddings-scale', [low, (low + high) / 2, high].map(figure), shade);
+  return [{
+    label: 'nodes',
+    data: x.map((_, i) => ({x: x[i], y: y[i], value: values[i]})),
+    backgroundColor: values.map((value) => (value === null ? grey : shade(share(value)))),
+    pointRadius: x.length > 600 ? 2.5 : 3.5,
+    pointHoverRadius: 5
+  }];
+}
+
+// The class that comes nearest to half of the nodes: one that nearly all have shows nothing.
+function mostDivided({class_names: names = [], classes}) {
+  const off = (c) => Math.abs(classes.filter((own) => own.includes(c)).length - classes.length / 2);
+  return names.map((_, c) => c).reduce((a, b) => (off(b) < off(a) ? b : a), 0);
+}
+
 // The last hidden layer of one run.
 function drawEmbeddings(run) {
   const picture = run.embeddings, multi = isMultiLabel(run);
   setShown('chart-embeddings', Boolean(picture));
   if (!picture) return;
-  const {x, y, classes, class_names: names} = picture, chosen = Math.max(0, names.indexOf(byId('picture-class').value));
+  const {x, y, values, classes, class_names: names = []} = picture;
+  const asked = names.indexOf(byId('picture-class').value), chosen = asked >= 0 ? asked : mostDivided(picture);
   byId('embeddings-part').textContent = x.length < picture.nodes ?
       `${count(x.length)} of ${count(picture.nodes)} ${partName[picture.part]} nodes` :
       `${count(x.length)} ${partName[picture.part]} nodes`;
   byId('picture-class-choice').hidden = !multi;
+  byId('embeddings-scale').hidden = !values;
   if (multi) {
     byId('picture-class').replaceChildren(...names.map((name) => make('option', '', name)));
     byId('picture-class').value = names[chosen];
@@ -135,7 +161,7 @@ function drawEmbeddings(run) {
     pointHoverRadius: 5
   });
   const grey = isDark() ? '#727c8c' : '#a9b0bc';
-  const sets = multi ?
+  const sets = values ? valueDots(picture, grey) : multi ?
       [
         dots('without the class', grey, (i) => !classes[i].includes(chosen)),
         dots(`class ${names[chosen]}`, kHues[1], (i) => classes[i].includes(chosen))
@@ -144,8 +170,10 @@ function drawEmbeddings(run) {
         dots('other classes', grey, (i) => classes[i].length === 0),
         ...names.map((name, c) => dots(name, classColour(c), (i) => classes[i].includes(c)))
       ];
-  const axisOf = (k) => axis(`component ${k + 1}: ${percent(picture.share[k], 1)} of the variance`, figure, {ticks: {maxTicksLimit: 7}});
-  const list = legend(true, false);
+  const axisOf = (k) => axis(
+      `component ${k + 1}: ${percent(picture.share[k], 1)} of the variance`, figure,
+      {...fittedRange(k === 0 ? x : y), ticks: {maxTicksLimit: 7}});
+  const list = legend(!values, false);
   setChart(
       'chart-embeddings', 'scatter', sets.filter((set) => set.data.length > 0), undefined, {
         interaction: {mode: 'nearest', intersect: true},
@@ -153,7 +181,9 @@ function drawEmbeddings(run) {
         scales: {x: axisOf(0), y: axisOf(1)}
       },
       (items) => ({
-        head: multi ? items[0].dataset.label : `class ${items[0].dataset.label}`,
+        head: values ? `value ${items[0].raw.value === null ? 'unknown' : figure(items[0].raw.value)}` :
+            multi    ? items[0].dataset.label :
+                       `class ${items[0].dataset.label}`,
         rows: [
           {label: 'component 1', value: figure(items[0].parsed.x)}, {label: 'component 2', value: figure(items[0].parsed.y)}
         ]

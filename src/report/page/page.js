@@ -14,17 +14,28 @@ const stateText = {
   stopped: 'stopped before its end'
 };
 
-function bestOf(run) {
-  const {f1, epoch, validation_loss: loss} = run.curves;
-  let best = -1;  // as training chooses: the highest F1, of equals the lowest loss
-  f1.forEach((value, i) => {
-    if (value !== null && (best < 0 || value > f1[best] || (value === f1[best] && loss[i] < loss[best]))) best = i;
-  });
-  return best < 0 ? null : {f1: f1[best], epoch: epoch[best]};
+// The score of a run: micro F1, or R² of regression.
+const isRegression = (run) => (run.result ? Boolean(run.result.regression) : run.curves.r2.some((value) => value !== null));
+const scoreCurve = (run) => (isRegression(run) ? 'r2' : 'f1');
+const showScore = (run, value) => (isRegression(run) ? value.toFixed(4) : percent(value));
+const scoreName = (runs) => (runs.every(isRegression) ? 'R²' : runs.some(isRegression) ? 'score' : 'F1');
+const partTitle = {test: 'Test', validation: 'Validation', train: 'Training'};
+function bestOf(run) {  // {score, epoch} of the model that was kept; while training of the best so far
+  const {epoch, validation_loss: loss} = run.curves, score = run.curves[scoreCurve(run)];
+  const kept = run.result ? epoch.indexOf(run.result.kept_epoch) : -1;
+  let best = kept >= 0 && score[kept] !== null ? kept : -1;
+  if (best < 0)  // the highest score, of equals the lowest loss
+    score.forEach((value, i) => {
+      if (value !== null && (best < 0 || value > score[best] || (value === score[best] && loss[i] < loss[best]))) best = i;
+    });
+  return best < 0 ? null : {score: score[best], epoch: epoch[best]};
 }
-function scoreOf(run) {  // {part, micro_f1, …} of what was tested, or null
-  if (!run.result || !run.classes) return null;
-  return {part: run.classes.part, ...run.result[run.classes.part]};
+function scoreOf(run) {  // {part, main, micro_f1 or r2, …} of what was tested, or null
+  if (!run.result) return null;
+  const regression = isRegression(run);
+  if (!regression && !run.classes) return null;
+  const part = regression ? ['test', 'validation', 'train'].find((name) => run.result[name].nodes > 0) : run.classes.part;
+  return part ? {part, ...run.result[part], main: run.result[part][regression ? 'r2' : 'micro_f1']} : null;
 }
 function peakOf(run) {
   const peaks = run.curves.peak.filter((value) => value !== null);
@@ -71,18 +82,13 @@ function tile(name, value, more) {
 }
 function drawTiles(run) {
   const score = scoreOf(run), best = bestOf(run), peak = peakOf(run), epochs = epochsOf(run), list = [];
-  const part = score ? {test: 'Test', validation: 'Validation', train: 'Training'}[score.part] : 'Test';
+  const name = scoreName([run]);
   if (score)
     list.push(tile(
-        `${part} F1`, percent(score.micro_f1), `macro ${percent(score.macro_f1)}, ${count(score.nodes)} nodes`));
-  if (run.result && run.result.regression) {
-    const where = ['test', 'validation', 'train'].find((name) => run.result[name].nodes > 0);
-    const values = run.result[where], short = (value) => String(Number(value.toPrecision(4)));
-    list.push(tile(
-        `${{test: 'Test', validation: 'Validation', train: 'Training'}[where]} R²`, values.r2.toFixed(4),
-        `MAE ${short(values.mae)}, RMSE ${short(values.rmse)}, ${count(values.nodes)} nodes`));
-  }
-  if (best) list.push(tile('Best validation F1', percent(best.f1), `epoch ${best.epoch}`));
+        `${partTitle[score.part]} ${name}`, showScore(run, score.main),
+        `${isRegression(run) ? `MAE ${figure(score.mae)}, RMSE ${figure(score.rmse)}` : `macro ${percent(score.macro_f1)}`}, ${
+            count(score.nodes)} nodes`));
+  if (best) list.push(tile(`Validation ${name}`, showScore(run, best.score), `epoch ${best.epoch}, ${run.result ? 'kept' : 'best so far'}`));
   list.push(tile(
       'Epochs', `${count(epochs)}${epochs < run.epochs_asked ? ` of ${count(run.epochs_asked)}` : ''}`,
       run.result && run.result.stopped_early ? 'stopped early' : stateText[run.state]));
@@ -118,9 +124,9 @@ function differences() {
 const kShownDifferences = 6;
 function drawTable() {
   const scores = data.runs.map((run) => scoreOf(run)), differing = differences();
-  const top = Math.max(...scores.map((score) => (score ? score.micro_f1 : -1)));
-  const order = data.runs.map((_, i) => i)
-                    .sort((a, b) => (scores[b] ? scores[b].micro_f1 : -1) - (scores[a] ? scores[a].micro_f1 : -1));
+  const main = scores.map((score) => (score ? score.main : -Infinity)), top = Math.max(...main);
+  const order = data.runs.map((_, i) => i).sort((a, b) => (main[a] === main[b] ? a - b : main[b] - main[a]));
+  const regression = data.runs.every(isRegression), name = scoreName(data.runs);
   const nameOf = (i) => {
     const name = make('td'), dot = make('span', 'dot'), run = data.runs[i];
     dot.style.background = runColour(i);
@@ -140,25 +146,26 @@ function drawTable() {
     more.ontoggle = () => foldTable(others);
     fillTable(others, ['Run', ...rest.map(([name]) => name)], order.map((i) => [
       nameOf(i), ...rest.map(([, of]) => of(data.runs[i]))
-    ]));
+    ]), true);
     parts.push(more);
   }
   byId('overview').replaceChildren(...parts);
   fillTable(table, [
-    'Run', ...first.map(([name]) => name), 'Test F1', 'Macro F1', 'Best validation F1', 'Epochs', 'Time per epoch',
-    'Total time', 'Peak memory'
+    'Run', ...first.map(([setting]) => setting), `Test ${name}`, regression ? 'MAE' : 'Macro F1',
+    `Validation ${name} (epoch)`, 'Epochs', 'Time per epoch', 'Total time', 'Peak memory'
   ], order.map((i) => {
     const run = data.runs[i], score = scores[i], best = bestOf(run), epochs = epochsOf(run);
     return [
       nameOf(i), ...first.map(([, of]) => make('td', 'setting', of(run))),
       make(
-          'td', score && score.micro_f1 === top ? 'best' : '',
-          score ? percent(score.micro_f1) + (score.part === 'test' ? '' : ` (${score.part})`) : '–'),
-      score ? percent(score.macro_f1) : '–', best ? `${percent(best.f1)} (${best.epoch})` : '–', count(epochs),
+          'td', score && score.main === top ? 'best' : '',
+          score ? showScore(run, score.main) + (score.part === 'test' ? '' : ` (${score.part})`) : '–'),
+      score ? (regression ? figure(score.mae) : isRegression(run) ? '–' : percent(score.macro_f1)) : '–',
+      best ? `${showScore(run, best.score)} (${best.epoch})` : '–', count(epochs),
       epochs > 0 ? duration(trainedFor(run) / epochs) : '–', run.result ? duration(run.result.total_seconds) : '–',
       orDash(peakOf(run), bytes)
     ];
-  }));
+  }), true);
 }
 
 // The buttons that show and hide runs.
@@ -237,7 +244,7 @@ function drawAgain(run) {
 function drawDetailChoice() {
   byId('detail-choice').hidden = data.runs.length < 2;
   if (detailPath === null && data.runs.length > 0) {
-    const score = (run) => (scoreOf(run) || {micro_f1: -1}).micro_f1;
+    const score = (run) => (scoreOf(run) || {main: -Infinity}).main;
     detailPath = data.runs.reduce((a, b) => (score(b) > score(a) ? b : a)).path;
   }
   byId('detail').replaceChildren(...data.runs.map((run) => {
@@ -328,7 +335,7 @@ byId('detail').onchange = () => {
 };
 byId('all-classes').onchange = () => drawClassBars(detailRun().classes);
 byId('picture-class').onchange = () => drawEmbeddings(detailRun());
-window.addEventListener('resize', () => document.querySelectorAll('.table table').forEach(foldTable));
+window.addEventListener('resize', () => document.querySelectorAll('.table table').forEach((table) => tables.has(table) && foldTable(table)));
 byId('copy').onclick = async () => {
   try {
     await navigator.clipboard.writeText(byId('command').textContent);

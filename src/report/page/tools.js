@@ -58,9 +58,9 @@ function heat(share) {
   return `rgb(${stops[i].map((low, k) => Math.round(low + (stops[i + 1][k] - low) * (at - i))).join(' ')})`;
 }
 // Texts at even distances along a bar of the heat map's colours.
-function showScale(id, ...texts) {
+function showScale(id, texts, colourOf = heat) {
   const bars = texts.slice(1).map((_, i) => {
-    const bar = make('i'), at = (k) => heat((i + k / 3) / (texts.length - 1));
+    const bar = make('i'), at = (k) => colourOf((i + k / 3) / (texts.length - 1));
     bar.style.background = `linear-gradient(90deg, ${[0, 1, 2, 3].map(at).join(', ')})`;
     return bar;
   });
@@ -68,25 +68,36 @@ function showScale(id, ...texts) {
 }
 const narrow = () => document.documentElement.clientWidth < 600;
 
-// A table whose rows become cards where its columns do not fit. A cell is text, or an element.
-function fillTable(table, titles, rows) {
-  const head = make('tr');
-  head.append(...titles.map((title) => make('th', '', title)));
-  table.parentElement.classList.toggle('whole', rows.length <= 8);  // of many rows a part is seen
-  table.replaceChildren(head, ...rows.map((cells) => {
-    const row = make('tr');
-    row.append(...cells.map((content, i) => {
-      const cell = content instanceof Element ? content : make('td', '', content);
-      cell.dataset.title = titles[i];
-      return cell;
-    }));
-    return row;
+// A table. If its columns do not fit, rows and columns change places (`turns`, for few rows), or its rows become cards.
+// A cell is text, or an element.
+const tables = new Map(), kMostTurnedRows = 4;
+function fillTable(table, titles, rows, turns = false) {
+  const cells = rows.map((row) => row.map((content, i) => {
+    const cell = content instanceof Element ? content : make('td', '', content);
+    cell.dataset.title = titles[i];
+    return cell;
   }));
+  table.parentElement.classList.toggle('whole', rows.length <= 8);  // of many rows a part is seen
+  tables.set(table, {titles, cells, turns: turns && rows.length <= kMostTurnedRows});
   foldTable(table);
 }
 function foldTable(table) {
-  table.classList.remove('folded');
-  if (table.offsetWidth > 0 && table.offsetWidth > table.parentElement.clientWidth) table.classList.add('folded');
+  const {titles, cells, turns} = tables.get(table);
+  const line = (content) => {
+    const row = make('tr');
+    row.append(...content);
+    return row;
+  };
+  const head = () => titles.map((title) => make('th', '', title));
+  const fits = () => table.offsetWidth <= table.parentElement.clientWidth;
+  const arrange = (form, rows) => {
+    table.className = form;
+    table.replaceChildren(...rows.map(line));
+    return fits();
+  };
+  if (arrange('', [head(), ...cells])) return;
+  if (turns && arrange('turned', titles.map((_, i) => [head()[i], ...cells.map((row) => row[i])]))) return;
+  arrange('folded', [head(), ...cells]);
 }
 
 // The box that follows the pointer. rows: {colour, label, value, near}
@@ -124,12 +135,11 @@ const legend = (display, lines = true) => ({
   position: 'bottom',
   labels: {color: colour('soft'), boxWidth: lines ? 22 : 11, boxHeight: lines ? 0 : 11, font: {size: 12}}
 });
-// The ends of an axis that fits all points, on round numbers; not below `least` or above `most`.
-function fittedRange(sets, least, most) {
-  const values = sets.flatMap((set) => set.data.map((point) => point.y));
+// The ends of an axis that fits all values, on round numbers; not below `least` or above `most`.
+function fittedRange(values, least = -Infinity, most = Infinity) {
   if (values.length === 0) return {};
   const low = Math.min(...values), high = Math.max(...values), span = (high - low) / 5 || Math.abs(high) / 50 || 0.01;
-  const power = 10 ** Math.floor(Math.log10(span)), step = power * [1, 2, 5, 10].find((n) => n * power >= span);
+  const power = 10 ** Math.floor(Math.log10(span)), step = power * [1, 2, 2.5, 5, 10].find((n) => n * power >= span);
   return {
     min: Math.max(least, Math.floor(low / step + 1e-9) * step),
     max: Math.min(most, Math.ceil(high / step - 1e-9) * step || step)
@@ -184,7 +194,7 @@ const crosshair = {
   },
 };
 
-// The value at the end of each bar, where the first data set has valueText (options that are functions would be
+// The value at the end of each bar, if the first data set has valueText (options that are functions would be
 // called).
 const barValues = {
   id: 'barValues',
@@ -234,6 +244,7 @@ function setChart(id, type, datasets, labels, options, describe) {
     responsive: true,
     maintainAspectRatio: false,
     normalized: true,
+    layout: {padding: {right: 14}},  // half of the last tick's text
     events: ['mousemove', 'mouseout', 'click', 'touchstart', 'touchmove'],
     onHover: (event, _, chart) => {
       chart.pointerY = event.y;

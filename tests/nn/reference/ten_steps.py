@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ten training steps of small networks in PyTorch, double precision and autograd, as an independent implementation.
 
-Writes ten_steps.json beside itself; tests/nn/ten_steps_test.cc trains the same networks on the same data and compares
+Writes ten_steps.json next to itself; tests/nn/ten_steps_test.cc trains the same networks on the same data and compares
 losses and final weights. Needs python3-torch:  /usr/bin/python3 tests/nn/reference/ten_steps.py
 """
 import json
