@@ -24,6 +24,9 @@ struct KnownClasses {
   std::string store;  // what it is called, for messages
 };
 
+// Error if numbers below 0, which mean no class, leave only one class: -1 and 1 are meant as two.
+void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, const std::string& where);
+
 // Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
 // (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
 // among numbers all that means_no_number() knows.
@@ -87,9 +90,6 @@ class ClassTable {
   std::vector<Entry> entries_;
   TextTable texts_;
 };
-
-// Error if numbers below 0, which mean no class, leave only one class: -1 and 1 are meant as two.
-void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, const std::string& where);
 
 // The class_map.json of GraphSAGE and GraphSAINT: for each node that it names, a class or a list of 0/1. find(key)
 // gives the node, or kNoNode if there is none such.
