@@ -12,6 +12,7 @@ that no test notices has survived: kill it with an exact test, or give the reaso
 survives without a reason, or no longer fits. Not part of continuous integration: it takes a build per mutation, about a quarter of an hour on two idle cores.
 """
 import argparse
+import os
 import pathlib
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ SOURCE = ROOT / "build" / "mutants"  # the copy
 BUILD = SOURCE / "build" / "release"
 
 # (name, file under src, text, replacement, tests, why it may survive)
-# tests: binaries, each with an optional filter after a colon.
+# tests: binaries, each with an optional filter after a colon; or a script under tests, which gets the program.
 MUTATIONS = [
     # common
     ("strings are hashed without their length", "common/hash.cc", "  add_value<uint64_t>(text.size());\n", "", ["common"], ""),
@@ -49,6 +50,13 @@ MUTATIONS = [
     ("a first line of unknown words is always an edge", "io/formats/edges_reader.cc", "if (first == FirstEdge::kOnlyOneAlone) {", "if (false) {", ["io:TextHeaders*"], ""),
     ("a table's column names say nothing of the edges' header", "io/formats/edges_reader.cc", "if (head.find(word) != TableHead::kNone) {", "if (false) {", ["io:TextHeaders*"], ""),
     ("OGB: validation and test exchanged", "io/formats/ogb_reader.cc", '{"train.csv", "valid.csv", "test.csv"}', '{"train.csv", "test.csv", "valid.csv"}', ["io"], ""),
+    ("a column of ids with an unknown name is a feature", "io/text/node_column.cc", "const bool by_values = may_be_ids(head, c) && (head.header || c == 0 || head.rows.size() >= kFewRows);",
+     "const bool by_values = false;", ["io"], ""),
+    ("missing values are filled with the mean over all nodes", "io/text/feature_table.cc", "if (roles[row++] != static_cast<uint8_t>(Role::kTrain)) return;", "++row;", ["io"], ""),
+    ("unknown categories are not counted", "io/text/feature_table.cc", "++column.unseen;", "column.unseen += 0;", ["io"], ""),
+    ("blank labels are a class", "io/text/class_table.cc", "if (means_none(texts_[i])) continue;", "", ["io"], ""),
+    ("the ids of a split file are ignored", "io/text/split_table.cc", "const NodeId v = ids.exists() ? index.final(node) : node;", "const auto v = static_cast<NodeId>(rows - 1);", ["io"], ""),
+    ("one-hot rows stay multi-label", "io/formats/import_steps.cc", "if (labels.multi_label() && !options.multi_label)", "if (false)", ["io"], ""),
     # generate
     ("the split is drawn with another seed", "generate/generate.cc", "store.write_split(draw_split(shape, labels, seed));", "store.write_split(draw_split(shape, labels, 1));", ["generate"], ""),
     ("no label noise", "generate/node_classes.cc", "random.shuffle(std::span(moved));", "", ["generate"], ""),
@@ -66,7 +74,9 @@ MUTATIONS = [
     ("sampled edges are not scaled by n/s", "batch/neighbour_sampler.cc", "static_cast<float>(n) / static_cast<float>(s);", "1;", ["batch"], ""),
     ("importance by the norm where the square is asked", "batch/importance_sampler.cc", "double{value} * value;", "std::abs(double{value});", ["batch"], ""),
     ("targets come in the same order every epoch", "batch/sampled_batches.cc", "Random(options_.seed, Purpose::kBatchOrder, epoch).shuffle", "Random(options_.seed, Purpose::kBatchOrder, 0).shuffle", ["batch"], ""),
+    ("a batch norm's gradient forgets the mean", "kernels/batch_norm.cc", "hn::NegMulAdd(share, load(offset_gradient), g);", "g;", ["kernels", "nn"], ""),
     # nn
+    ("squared errors have half their gradient", "nn/loss.cc", "2 * error * scale", "error * scale", ["nn"], ""),
     ("decay scope ignored", "nn/adam.cc", "options_.decay_scope == DecayScope::kAll || is_of_first_layer(model, p)", "(is_of_first_layer(model, p), true)", ["train:ExactTest.Decay*"], ""),
     ("dense Adam ignored", "nn/adam.cc", "options_.dense ? TouchedRows{} : model.touched_rows(i)", "model.touched_rows(i)", ["nn"], ""),
     ("Glorot with half the variance", "nn/parameters.cc", "std::sqrt(6.0f /", "std::sqrt(3.0f /", ["nn"], ""),
@@ -87,6 +97,17 @@ MUTATIONS = [
     ("stages of inference take the input for their messages", "train/inference.cc", "own_messages ? made : own;", "false ? made : own;", ["train:InferenceTest*"], ""),
     ("a neighbourhood leaves the last block incomplete", "train/neighbourhood.cc", "if (rows.empty() || rows.back() < first) return;", "return;", ["train:ExactTest.TheNeighbourhood*"],
      "on processors whose products have the same bits for any number of rows nothing differs; it is for those where they do not"),
+    ("a damaged or lost best model is not looked for", "train/run_checkpoints.cc", "if (state_.standing.best_epoch > 0) find_best();", "", ["train:CheckpointTest.*"], ""),
+    ("feature columns are matched by position", "train/predictor.cc", "saved_.scaling.columns = match_columns(saved_, data_);", "(void)match_columns(saved_, data_);", ["cli:Tables*"], ""),
+    ("ties count as won in ROC-AUC", "train/ranking.cc", "static_cast<double>(with + with_now);", "static_cast<double>(2 * with_now);", ["train:Ranking*"], ""),
+    ("the temperature is fitted on all nodes", "train/calibration.cc", "if (data.role(v) != Role::kValidation) continue;", "", ["train:Calibration*"], ""),
+    ("smoothing starts from the labels of all nodes", "train/smoothing.cc", "            if (!is_known(data_, v, Role::kTrain)) continue;\n            for", "            if (!data_.labels.known(v)) continue;\n            for", ["cli/scores_test.py"], ""),
+    ("balanced weights count absent classes", "train/class_weights.cc", "all / (present * count)", "all / (classes * count)", ["cli/scores_test.py"], ""),
+    ("the deviation over seeds is divided by n", "train/seed_scores.cc", "squares / (count - 1)", "squares / count", ["cli/scores_test.py"], ""),
+    # dist, engine
+    ("a rank sums its own share only", "dist/slot_sum.cc", "for (const TreeNode node : subtrees_of(slots_of(r, ranks, slots_), slots_)) sum.push(node, *arriving++, add);", "", ["dist"], ""),
+    ("weights of the two directions of an edge may differ", "engine/arrays.cc", "if (graph.neighbour_weights(neighbours[i])[place] != graph.neighbour_weights(v)[i]) fine = false;", "(void)place;", ["engine"], ""),
+    ("a downloaded file's checksum is not compared", "download/download.cc", "if (file.checksum != 0 && checksum(mapped.bytes().data(), mapped.bytes().size()) != file.checksum)", "if (false)", ["cli/download_test.py"], ""),
     # report, reproduce, cli
     ("a histogram drops its largest value", "report/figures.cc", "static_cast<double>(bins - 1)))];", "static_cast<double>(bins)))];" , ["report"], ""),
     ("the paper's figures are left out of the tables", "reproduce/tables.cc", "!std::isnan(published(r, c));", "false;", ["reproduce"], ""),
@@ -137,19 +158,27 @@ def prepare():
     return source
 
 
-def noticed(mutation, jobs):
+def noticed(tests, jobs):
     """killed, survived, or does not build"""
-    targets = [f"test_{test.split(':')[0]}" for test in mutation[4]]
+    targets = ["clustergcn" if test.endswith(".py") else f"test_{test.split(':')[0]}" for test in tests]
     built = subprocess.run(["ninja", "-C", BUILD, f"-j{jobs}", *targets], capture_output=True, text=True)
     if built.returncode != 0:
         return "does not build:\n" + built.stdout[-2000:]
-    for test in mutation[4]:
+    for test in tests:
         binary, _, chosen = test.partition(":")
+        command = [BUILD / "tests" / f"test_{binary}", f"--gtest_filter={chosen or '*'}", "--gtest_brief=1", "--gtest_fail_fast"]
+        if test.endswith(".py"):
+            command = ["/usr/bin/python3", SOURCE / "tests" / test, BUILD / "clustergcn", os.environ.get("CLUSTERGCN_DATA", ROOT.parent / "shared" / "data")]
         try:
-            ran = subprocess.run([BUILD / "tests" / f"test_{binary}", f"--gtest_filter={chosen or '*'}", "--gtest_brief=1", "--gtest_fail_fast"],
-                                 capture_output=True, text=True, timeout=600)
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired:
             return "killed (it hangs)"
+        if test.endswith(".py"):
+            if ran.returncode == 77:
+                return f"does not build: {ran.stdout.strip()}"
+            if ran.returncode != 0:
+                return f"killed by {test}"
+            continue
         if ran.returncode != 0:
             failed = [line.split("] ")[1].split(" (")[0] for line in ran.stdout.splitlines() if line.startswith("[  FAILED  ]")]
             return "killed by " + (failed[0] if failed else f"test_{binary}, exit code {ran.returncode}")
@@ -176,6 +205,10 @@ def main():
         print(f"{len(chosen)} mutations fit the source")
         return 0
     source = prepare()
+    tests = sorted({test for mutation in chosen for test in mutation[4]})
+    if (result := noticed(tests, given.jobs)) != "survived":
+        print(f"without any mutation: {result}")
+        return 1
     bad = 0
     for mutation in chosen:
         name, file, text, replacement, tests, reason = mutation
@@ -184,7 +217,7 @@ def main():
         begun = time.time()
         try:
             path.write_text(original.replace(text, replacement))
-            result = noticed(mutation, given.jobs)
+            result = noticed(tests, given.jobs)
         finally:
             path.write_text(original)
         if not result.startswith("killed"):

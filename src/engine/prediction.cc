@@ -22,7 +22,8 @@ std::vector<NodeId> read_nodes(const fs::path& path, const Dataset& data) {
   std::unordered_map<std::string, NodeId> known;
   known.reserve(data.num_nodes());
   for (NodeId v = 0; v < data.num_nodes(); ++v) known.emplace(data.ids.text(v), v);
-  const std::string text = read_text_file(path);
+  std::string text = read_text_file(path);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
   std::vector<NodeId> nodes;
   size_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
@@ -35,7 +36,8 @@ std::vector<NodeId> read_nodes(const fs::path& path, const Dataset& data) {
     if (id.empty()) continue;
     const auto found = known.find(id);
     if (found == known.end())
-      throw Error(fmt::format("the graph has no node '{}'", id), fmt::format("{}:{}", path.string(), number));
+      throw Error(fmt::format("the graph has no node '{}'", id), fmt::format("{}:{}", path.string(), number),
+                  "one id per line, without a header line");
     nodes.push_back(found->second);
   }
   if (nodes.empty()) throw Error("lists no nodes", path.string());

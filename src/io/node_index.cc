@@ -85,6 +85,16 @@ bool NodeIndex::knows(std::string_view id) const {
   return find(id, value) != kNoNode;
 }
 
+bool NodeIndex::has_names() const {
+  if (kind_ == Kind::kRows) return false;
+  if (textual_) return true;
+  if (kind_ == Kind::kOpen && fast_limit_ > 0) return !identical_;
+  for (NodeId i = 0; i < size_; ++i)
+    if (integers_[i] < 0 || integers_[i] >= int64_t{size_} || (kind_ == Kind::kListed && integers_[i] != int64_t{i}))
+      return true;
+  return false;
+}
+
 NodeId NodeIndex::find(std::string_view id, std::optional<int64_t> value) const {
   if (textual_) return texts_.find(id);
   if (!value) return kNoNode;

@@ -190,8 +190,14 @@ fs::path kept_checkpoint(const fs::path& run) {
   std::error_code problem;
   if (fs::is_regular_file(run, problem)) return run;
   const RunFiles files(run);
-  if (fs::is_regular_file(files.last(), problem) && load_model(files.last()).options.train.keep == KeptModel::kLast)
-    return files.last();
+  if (fs::is_regular_file(files.last(), problem)) {
+    const SavedModel last = load_model(files.last());
+    if (last.options.train.keep == KeptModel::kLast) return files.last();
+    if (last.state.standing.best_epoch > 0 && !fs::is_regular_file(files.best(), problem))
+      throw Error(fmt::format("is missing: the model of epoch {}, the best of the run", last.state.standing.best_epoch),
+                  files.best().string(),
+                  fmt::format("restore it from a copy, or name {} to use the last model", files.last().string()));
+  }
   for (const fs::path& file : {files.best(), files.last()})
     if (fs::is_regular_file(file, problem)) return file;
   throw Error(fs::is_directory(run, problem) ? "has no checkpoint" : "no such run", run.string(),

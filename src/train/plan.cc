@@ -67,6 +67,12 @@ void require_possible(const RunOptions& options, const Dataset& data) {
   if (options.model.head_kind() == HeadKind::kLinear && options.model.norm_place == NormPlace::kBefore)
     throw Error("a linear head takes rows that have been through norm and ReLU", "--norm-place before",
                 "leave it or --head linear and --jumping out");
+  const bool samples = options.method.method == Method::kGraphSage || options.method.method == Method::kVrGcn;
+  const uint32_t sampled = options.model.layers - (options.batch_aggregates_input() ? 0 : 1);
+  if (samples && sampled > 0 && options.method.fanout != "auto" && options.method.fanouts().size() > sampled)
+    throw Error(fmt::format("has {} numbers, but {} of the {} layers sample neighbours",
+                            options.method.fanouts().size(), sampled, options.model.layers),
+                "--fanout", "leave the last ones out");
   if (options.train.standardise && options.train.normalise_rows)
     throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
 }

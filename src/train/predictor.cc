@@ -190,8 +190,11 @@ void Predictor::require_comparable() const {
     throw Error(fmt::format("has {} classes{}, but the model was trained on {}{}", data_.labels.num_classes(),
                             data_.labels.multi_label() ? " (multi-label)" : "", shape.num_classes,
                             shape.multi_label ? " (multi-label)" : ""),
-                data_.path.string());
+                data_.path.string(), "import it with --like " + saved_.trained_on.store);
   const std::vector<std::string>& trained = saved_.trained_on.class_names;
+  if (trained.empty() != data_.class_names.empty() && !shape.regression)
+    log::warn("classes are matched by number: {} have no names",
+              trained.empty() ? "those of the model" : "those of " + data_.path.string());
   if (!trained.empty() && !data_.class_names.empty() && trained != data_.class_names)
     throw Error("its classes have other names, or another order, than those the model was trained on",
                 data_.path.string(), "import it with --like " + saved_.trained_on.store);

@@ -32,6 +32,9 @@ PreparedFeatures prepare_batch_features(const TrainingPlan& plan, const Training
 }
 
 std::unique_ptr<BatchSource> make_batches(const RunOptions& options, const ClusterLayout& layout) {
+  if (options.method.uses_clusters() && options.train.per_batch > layout.num_clusters())
+    log::note("--per-batch {}: there are {} clusters, and every batch has all of them", options.train.per_batch,
+              layout.num_clusters());
   const ClusterBatchOptions batches{.clusters_per_batch = options.train.clusters_per_batch(layout.num_clusters()),
                                     .draw = options.train.draw,
                                     .normalisation = options.model.layer_normalisation(),

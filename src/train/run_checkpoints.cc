@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/error.h"
 #include "common/mapping_faults.h"
@@ -24,6 +25,10 @@ void keep_link(const fs::path& file, const fs::path& name) {
   fs::create_hard_link(file, name, problem);
   if (problem) fs::copy_file(file, name, problem);  // a file system without links
   if (problem) throw Error(fmt::format("cannot write: {}", problem.message()), name.string());
+}
+
+bool is_same_validation(const Standing& a, const Standing& b) {
+  return a.best_epoch == b.best_epoch && a.best_score == b.best_score && a.best_loss == b.best_loss;
 }
 
 }  // namespace
@@ -74,14 +79,33 @@ void RunCheckpoints::resume(const fs::path& partition) {
   load_optimiser(files_.folder(), saved, model_, optimiser_, history_);
   state_ = saved.state;
   if (state_.epoch < epochs) state_.standing = state_.regular;
+  if (state_.standing.best_epoch > 0) find_best();
 }
 
-void RunCheckpoints::take_back_regular_best() {
-  const fs::path file = files_.regular_best();
+// It is a file of its own, which may be damaged or lost while all others are whole. A run that continued nevertheless
+// would end with a model that is not the best, or not at all.
+void RunCheckpoints::find_best() {
   std::error_code problem;
-  if (fs::exists(file, problem) && load_model(file).state.standing.best_epoch == state_.standing.best_epoch)
-    fs::rename(file, files_.best(), problem);
-  if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), file.string());
+  for (const fs::path& file : {files_.best(), files_.regular_best(), files_.former_best()})
+    if (fs::exists(file, problem) && is_same_validation(load_model(file).state.standing, state_.standing)) {
+      found_best_ = file;
+      return;
+    }
+  if (origin_.options.train.keep == KeptModel::kLast) return;
+  throw Error(fmt::format("{}, the best so far",
+                          fs::exists(files_.best(), problem)
+                              ? fmt::format("is not the model of epoch {}", state_.standing.best_epoch)
+                              : fmt::format("is missing: the model of epoch {}", state_.standing.best_epoch)),
+              files_.best().string(),
+              "restore it from a copy, resume with --keep last, or train again with another --run");
+}
+
+void RunCheckpoints::take_back_best() {
+  std::error_code problem;
+  const fs::path found = std::exchange(found_best_, {});
+  if (!found.empty() && found != files_.best()) fs::rename(found, files_.best(), problem);
+  if (problem) throw Error(fmt::format("cannot rename: {}", problem.message()), found.string());
+  fs::remove(files_.former_best(), problem);
 }
 
 SelectBy RunCheckpoints::selected_by() const {
@@ -114,6 +138,9 @@ void RunCheckpoints::keep_if_best(const Scores& validation, bool regular) {
 
 void RunCheckpoints::save_best() {
   if (best_values_.empty()) return;
+  std::error_code ignored;
+  if (fs::exists(files_.best(), ignored) && !fs::exists(files_.former_best(), ignored))
+    keep_link(files_.best(), files_.former_best());
   save_model(files_.best(), origin_, {model_, best_values_}, best_state_);
   best_values_ = {};
 }
@@ -125,12 +152,16 @@ void RunCheckpoints::save() {
   save_optimiser(optimiser, model_, optimiser_, history_);
   save_model(files_.last(), origin_, {model_, model_.values()}, state_, optimiser.filename().string());
   remove_other_optimisers(files_, optimiser);
+  take_back_best();
   since_save_.restart();
 }
 
 uint32_t RunCheckpoints::load_kept() {
   if (origin_.options.train.keep == KeptModel::kLast || state_.standing.best_epoch == 0) return state_.epoch;
   const SavedModel saved = load_model(files_.best());
+  if (!is_same_validation(saved.state.standing, state_.standing))
+    throw Error(fmt::format("is no longer the model of epoch {}, the best of this run", state_.standing.best_epoch),
+                files_.best().string(), "another program has replaced it: train again with another --run");
   std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
   kept_state_ = saved.state;
   return state_.standing.best_epoch;

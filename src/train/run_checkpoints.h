@@ -23,10 +23,12 @@ class RunCheckpoints {
   // Whether there is one to continue from.
   bool exist() const;
   // Weights, optimiser and state of the last one. Error if the graph or its partition, which is in this folder, has
-  // changed since.
+  // changed since, or if the best model so far is damaged or lost.
   void resume(const fs::path& partition);
-  // A run of more epochs continues as if it had always been so long: without the validation of its old last epoch.
-  void take_back_regular_best();
+  // Once last.safetensors is written again: the model that it calls the best is best.safetensors, whatever a longer
+  // run or a killed one was about to put there. A run of more epochs continues as if it had always been so long:
+  // without the validation of its old last epoch.
+  void take_back_best();
 
   // Better: a higher score of --select-by; at the same one a lower loss. Not regular: only because the run ends here.
   void keep_if_best(const Scores& validation, bool regular);
@@ -41,6 +43,7 @@ class RunCheckpoints {
 
  private:
   SelectBy selected_by() const;
+  void find_best();
 
   const RunFiles& files_;
   ModelOrigin origin_;
@@ -51,6 +54,7 @@ class RunCheckpoints {
   bool writes_;
   Buffer<float> best_values_;  // not yet in its file; empty: that is up to date
   TrainingState best_state_;
+  fs::path found_best_;                      // where a resumed run has its best model; empty: nowhere
   std::optional<TrainingState> kept_state_;  // of best.safetensors, if the run offers that
   Timer since_save_;
 };

@@ -170,7 +170,7 @@ void RunDirectory::discard() const {
   std::vector<fs::path> made = files_.optimisers();
   for (const fs::path& file :
        {files_.config(), files_.environment(), files_.metrics(), files_.result(), files_.clusters(),
-        files_.embeddings(), files_.last(), files_.best(), files_.regular_best()})
+        files_.embeddings(), files_.last(), files_.best(), files_.regular_best(), files_.former_best()})
     made.push_back(file);
   for (const fs::path& file : made) fs::remove(file, ignored);
 }

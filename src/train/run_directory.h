@@ -33,6 +33,8 @@ class RunFiles {
   fs::path best() const { return folder_ / "best.safetensors"; }
   // What was best before the last epoch was validated out of turn and did better; a longer run takes it back.
   fs::path regular_best() const { return folder_ / "best-regular.safetensors"; }
+  // The best that last.safetensors speaks of, while a newer one is written and last.safetensors is not.
+  fs::path former_best() const { return folder_ / "best-former.safetensors"; }
   fs::path optimiser(uint64_t step) const { return folder_ / fmt::format("optimiser-{}.safetensors", step); }
   std::vector<fs::path> optimisers() const;  // those that are there
 

@@ -116,7 +116,7 @@ void Training::begin() {
   }
   group_.on_first([&] { describe_run(checkpoints_.origin().trained_on); });
   if (is_new || state_.epoch < plan_.options.train.epochs) save();
-  group_.on_first([&] { checkpoints_.take_back_regular_best(); });
+  group_.on_first([&] { checkpoints_.take_back_best(); });
 }
 
 // What the first rank read from a checkpoint.

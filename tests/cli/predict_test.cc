@@ -7,6 +7,7 @@
 namespace cgcn {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class Predict : public test::ProgramTest {
@@ -71,6 +72,11 @@ TEST_F(Predict, OnlyNodesWithoutALabel) {
   write_file_atomically(folder_ / "ids", "17\n18\n");
   using Rows = std::vector<std::vector<std::string>>;
   EXPECT_EQ(rows_of(predicted({"r", "partly", "--unlabelled", "--nodes", "ids"})), Rows({all[17]}));
+  write_file_atomically(folder_ / "ids", "\xEF\xBB\xBF17\r\n");  // as Notepad and Excel begin a file
+  EXPECT_EQ(rows_of(predicted({"r", "partly", "--nodes", "ids"})), Rows({all[17]}));
+  write_file_atomically(folder_ / "ids", "id\n17\n");
+  EXPECT_THAT(refused({"predict", "r", "partly", "--nodes", "ids"}),
+              AllOf(HasSubstr("ids:1: the graph has no node 'id'"), HasSubstr("without a header line")));
   write_file_atomically(folder_ / "ids", "18\n");
   EXPECT_THAT(refused({"predict", "r", "partly", "--unlabelled", "--nodes", "ids"}),
               HasSubstr("ids lists has a label"));

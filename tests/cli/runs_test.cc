@@ -65,6 +65,20 @@ TEST_F(Runs, ClassesOfOtherNamesAreRefused) {
   ASSERT_EQ(run(train("colours", "r")).exit_code, 0);
   EXPECT_EQ(run({"evaluate", "r", "same"}).exit_code, 0);
   EXPECT_THAT(refused({"evaluate", "r", "others"}), AllOf(HasSubstr("others"), HasSubstr("other names")));
+  import_named("two", {"red", "green"});
+  EXPECT_THAT(refused({"evaluate", "r", "two"}), AllOf(HasSubstr("has 2 classes"), HasSubstr("--like")));
+  import_named("numbers", {"0", "1", "2"});
+  EXPECT_THAT(run({"evaluate", "r", "numbers"}).errors,
+              AllOf(HasSubstr("classes are matched by number"), HasSubstr("numbers have no names")));
+}
+
+TEST_F(Runs, NumbersThatCannotCountAreNamed) {
+  generate("g");
+  EXPECT_THAT(refused(train("g", "r", {"--method", "graphsage", "--fanout", "4,5,6", "--layers", "3"})),
+              HasSubstr("--fanout: has 3 numbers, but 2 of the 3 layers sample neighbours"));
+  EXPECT_THAT(run(train("g", "r", {"--method", "graphsage", "--fanout", "4,5", "--layers", "3"}, 1)).exit_code, 0);
+  EXPECT_THAT(run({"train", "g", "--run", "s", "--parts", "4", "--per-batch", "9", "--epochs", "1"}).errors,
+              HasSubstr("--per-batch 9: there are 4 clusters, and every batch has all of them"));
 }
 
 TEST_F(Runs, ARefusedResumeLeavesTheRunAsItWas) {

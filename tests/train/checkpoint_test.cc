@@ -280,6 +280,86 @@ TEST_F(CheckpointTest, AValidationOutOfTurnIsForgottenByALongerRun) {
   EXPECT_FALSE(fs::exists(RunFiles(folder_ / "run").regular_best()));
 }
 
+// The best model is a file of its own, which last.safetensors and the moments do not vouch for.
+TEST_F(CheckpointTest, ARunWhoseBestModelIsDamagedOrLostIsNotContinued) {
+  train(make_store(), "run");
+  options_.train.epochs = 1;
+  train(make_store(), "other");
+  options_.train.epochs = 4;
+  const RunFiles files(folder_ / "run");
+  const std::string whole = read_text_file(files.best()), config = read_text_file(files.config()),
+                    metrics = read_text_file(files.metrics());
+  std::string bytes = whole;
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomically(files.best(), bytes);
+  EXPECT_THAT(resume_refused("run"), AllOf(HasSubstr("best.safetensors"), HasSubstr("does not match its checksum")));
+  fs::copy_file(RunFiles(folder_ / "other").best(), files.best(), fs::copy_options::overwrite_existing);
+  EXPECT_THAT(resume_refused("run"), AllOf(HasSubstr("best.safetensors: is not the model of epoch 2, the best so far"),
+                                           HasSubstr("--keep last")));
+  fs::remove(files.best());
+  EXPECT_THAT(resume_refused("run"), HasSubstr("best.safetensors: is missing: the model of epoch 2, the best so far"));
+  EXPECT_THAT(test::message_of<Error>([&] { kept_checkpoint(folder_ / "run"); }),
+              AllOf(HasSubstr("best.safetensors: is missing: the model of epoch 2"), HasSubstr("last.safetensors")));
+  EXPECT_EQ(read_text_file(files.config()), config);
+  EXPECT_EQ(read_text_file(files.metrics()), metrics);
+  write_file_atomically(files.best(), whole);
+  EXPECT_EQ(resume("run").epochs, 4u);
+  fs::remove(files.best());
+  options_.train.epochs = 5;
+  options_.train.keep = KeptModel::kLast;
+  EXPECT_EQ(resume("run").kept_epoch, 5u);
+}
+
+TEST_F(CheckpointTest, ABestModelThatIsReplacedWhileTheRunTrainsIsRefused) {
+  train(make_store(), "other");
+  const Store store(make_store());
+  options_.train.epochs = 3;
+  options_.train.checkpoint_seconds = 0;
+  Training training(store, options_, RunDirectory::create(folder_ / "run", "test"));
+  const fs::path best = RunFiles(folder_ / "run").best();
+  const auto replace = [&](const EpochRecord& record) {
+    if (record.epoch == 3)
+      fs::copy_file(RunFiles(folder_ / "other").best(), best, fs::copy_options::overwrite_existing);
+    return true;
+  };
+  EXPECT_THAT(test::message_of<Error>([&] { training.run(replace); }), HasSubstr("is no longer the model of epoch 3"));
+}
+
+// Killed when a new best model was written, and last.safetensors, which speaks of the one before, was not.
+TEST_F(CheckpointTest, TheBestModelIsThatOfTheLastCheckpoint) {
+  options_.train.epochs = 1;
+  train(make_store(), "run");
+  const RunFiles files(folder_ / "run");
+  fs::copy(files.folder(), folder_ / "before");
+  options_.train.epochs = 2;
+  ASSERT_EQ(resume("run").kept_epoch, 2u) << "epoch 2 is not better than epoch 1: this shows nothing";
+  EXPECT_FALSE(fs::exists(files.former_best()));
+  fs::copy(RunFiles(folder_ / "before").best(), files.former_best());
+  for (const fs::path& file : {RunFiles(folder_ / "before").last(), optimiser_of("before")})
+    fs::copy_file(file, files.folder() / file.filename(), fs::copy_options::overwrite_existing);
+  const Store store(make_store());
+  const Training training(store, options_, RunDirectory::reopen(files.folder()));
+  EXPECT_EQ(training.state().standing.best_epoch, 1u);
+  EXPECT_EQ(load_model(files.best()).state.standing.best_epoch, 1u);
+  EXPECT_FALSE(fs::exists(files.former_best()));
+}
+
+// A directory in the place of the new moments stands for the kill between the two.
+TEST_F(CheckpointTest, TheFormerBestModelIsKeptUntilTheCheckpointIsWritten) {
+  options_.train.epochs = 1;
+  options_.train.checkpoint_seconds = 0;
+  train(make_store(), "run");
+  const RunFiles files(folder_ / "run");
+  options_.train.epochs = 2;
+  const Store store(make_store());
+  Training training(store, options_, RunDirectory::reopen(files.folder()));
+  fs::create_directory(files.optimiser(training.state().step * 2));
+  EXPECT_THROW(training.run(), Error);
+  EXPECT_EQ(load_model(files.best()).state.standing.best_epoch, 2u);
+  EXPECT_EQ(load_model(files.former_best()).state.standing.best_epoch, 1u);
+  EXPECT_EQ(load_model(files.last()).state.standing.best_epoch, 1u);
+}
+
 TEST_F(CheckpointTest, CosineKeepsItsEpochs) {
   options_.train.schedule = LearningRateSchedule::kCosine;
   train(make_store(), "run");

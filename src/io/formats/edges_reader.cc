@@ -59,9 +59,14 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
   files.labels = find(options.labels, {"labels", "label", "y"});
   files.split = find(options.split_file, {"split"});
   if (!files.split.empty() || options.split_file == "none") return files;
-  files.role_lists = {find_text(folder, {"train", "train_idx"}),
-                      find_text(folder, {"val", "valid", "validation", "val_idx", "valid_idx"}),
-                      find_text(folder, {"test", "test_idx"})};
+  const auto find_list = [&](std::initializer_list<const char*> bases) {
+    fs::path found = find_text(folder, bases);
+    return found.empty() ? find_array(folder, bases) : found;
+  };
+  files.role_lists = {
+      find_list({"train", "train_idx", "train_mask"}),
+      find_list({"val", "valid", "validation", "dev", "val_idx", "valid_idx", "val_mask", "valid_mask"}),
+      find_list({"test", "test_idx", "test_mask"})};
   return files;
 }
 
@@ -163,6 +168,7 @@ class TextImport {
     if (feature_array_) feature_array_->import_into(store_, n);
     const ClassTable::Result classes = settle_labels(n);
     store_.write_class_names(classes.names);
+    tell_doubtful_labels(classes);
     std::vector<uint8_t> split = read_split_files(n);
     if (!options_.id_column.empty() && !edge_ids_.option_used)
       throw Error(fmt::format("no table has a column {}", show(options_.id_column)), "--id-column");
@@ -171,7 +177,6 @@ class TextImport {
     if (features_) features_->finish(split, store_, report_);
     const NodeIds ids = index_->take_ids();
     if (!no_edges) compare_ids(touched, ids);
-    count_labelled(classes);
     store_.write_ids(ids);
   }
 
@@ -209,11 +214,14 @@ class TextImport {
     } else if (!files_.features.empty()) {
       const TableHead head = look_at_features(files_, options_);
       features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_,
-                        answers_among_features(), encoding_like());
+                        answers_among_features(head), encoding_like());
       tell_file(files_.features, options_.features, features_->describe());
     }
     if (label_array_)
-      tell_file(files_.labels, options_.labels, "an array, row i is node i");
+      tell_file(files_.labels, options_.labels,
+                features_ && features_->has_ids()
+                    ? fmt::format("an array, row i is row i of {}", files_.features.filename().string())
+                    : "an array, row i is node i");
     else if (!files_.labels.empty())
       tell_file(files_.labels, options_.labels, label_columns_.describe(label_head_));
   }
@@ -224,16 +232,26 @@ class TextImport {
     } else if (!files_.labels.empty()) {
       label_head_ = look_at_labels(files_, options_);
       if (!label_head_.header && options_.header == HeaderLine::kAuto && options_.labels_header == HeaderLine::kAuto &&
-          edge_ids_.has_column(label_head_.rows[0][0]))  // texts under a column that the edge list has, too
+          (edge_ids_.has_column(label_head_.rows[0][0]) ||  // texts under a column that the edge list has, too
+           is_header_by_ids(label_head_, edge_ids_))) {
+        report_.lines.push_back(fmt::format("{}: first line read as a header (--labels-header no: as a row)",
+                                            files_.labels.filename().string()));
         label_head_ = look_at_table(files_.labels, HeaderLine::kYes, TableKind::kClasses);
+      }
       label_columns_ = choose_label_columns(label_head_, options_.id_column, options_.label_column, edge_ids_);
     }
   }
 
-  // One file may hold features, labels and split. What is to be predicted must not be a feature.
-  std::vector<size_t> answers_among_features() const {
+  // One file may hold features, labels and split, or a features file the labels a second time. What is to be predicted
+  // must not be a feature.
+  std::vector<size_t> answers_among_features(const TableHead& features) const {
     std::vector<size_t> answers;
-    if (has_label_table() && fs::equivalent(files_.labels, files_.features)) answers = label_columns_.classes;
+    if (has_label_table() && fs::equivalent(files_.labels, files_.features)) {
+      answers = label_columns_.classes;
+    } else if (has_label_table() && label_head_.header && features.header) {
+      for (const size_t c : label_columns_.classes)
+        if (const size_t same = features.find(label_head_.names[c]); same != TableHead::kNone) answers.push_back(same);
+    }
     if (split_columns_ && fs::equivalent(files_.split, files_.features)) answers.push_back(split_columns_->role);
     std::sort(answers.begin(), answers.end());
     return answers;
@@ -322,13 +340,13 @@ class TextImport {
     if (!text.empty()) report_.lines.push_back(text);
   }
 
-  void count_labelled(const ClassTable::Result& classes) {
-    if (!classes.labels.present() || classes.labels.multi_label()) return;
-    const size_t nodes = std::max(classes.labels.classes().size(), classes.labels.values().size());
-    uint64_t labelled = 0;
-    for (size_t v = 0; v < nodes; ++v) labelled += classes.labels.known(static_cast<NodeId>(v)) ? 1 : 0;
-    if (labelled < nodes)
-      report_.lines.push_back(fmt::format("{} of {} nodes have a label", format_count(labelled), format_count(nodes)));
+  // What may have been meant otherwise.
+  void tell_doubtful_labels(const ClassTable::Result& classes) {
+    report_.add_line(classes.negative, "node has", "nodes have", "a negative label, which is read as no label");
+    for (const std::string& name : classes.names)
+      if (means_no_number(name))
+        report_.lines.push_back(fmt::format(
+            "label {} is read as the name of a class (if it means no label, leave the field empty)", show(name)));
   }
 
   std::string first_edge_id() const {
@@ -354,7 +372,7 @@ class TextImport {
 
   std::vector<uint8_t> read_split_files(NodeId n) {
     if (holds_arrays(files_.split)) {
-      tell_file(files_.split, options_.split_file, "an array of roles, row i is node i");
+      tell_file(files_.split, options_.split_file, "an array of roles, " + rows_of_array(files_.split));
       return read_split(open_array(files_.split, store_.staging()), n);
     }
     if (split_columns_) {
@@ -366,6 +384,10 @@ class TextImport {
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
       const fs::path& list = files_.role_lists[static_cast<size_t>(role)];
       if (list.empty()) continue;
+      if (holds_arrays(list)) {
+        read_role_array(list, role, split);
+        continue;
+      }
       LineReader lines(list);
       std::string_view line;
       while (lines.next_content(line)) {
@@ -378,6 +400,24 @@ class TextImport {
       tell_file(list, options_.split_file, "a list of node ids");
     }
     return split;
+  }
+
+  void read_role_array(const fs::path& file, Role role, std::vector<uint8_t>& split) {
+    const Array array = open_array(file, store_.staging());
+    const bool mask = array.dtype() == "|b1";
+    if (!mask && index_->has_names())
+      throw Error("holds row numbers, but the nodes have ids of their own", file.string(),
+                  fmt::format("give it as {}.txt, one id per line", file.stem().string()));
+    tell_file(file, options_.split_file, (mask ? "a mask, " : "a list of nodes, ") + rows_of_array(file));
+    assign_role(array, role, split);
+  }
+
+  // Which node a row of an array is. Error where only the order in which edges name the nodes could tell.
+  std::string rows_of_array(const fs::path& file) const {
+    if (!index_->has_names()) return "row i is node i";
+    if (features_) return fmt::format("row i is row i of {}", files_.features.filename().string());
+    throw Error(fmt::format("has rows, but only {} says which nodes there are", files_.edges.filename().string()),
+                file.string(), fmt::format("give it as {}.csv, with a column of ids", file.stem().string()));
   }
 
   const TextFiles& files_;

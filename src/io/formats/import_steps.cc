@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "common/progress.h"
+#include "io/text/class_table.h"
 
 namespace cgcn {
 namespace {
@@ -40,6 +41,7 @@ class WatchedEdges final : public EdgeSource {
 Labels read_single_labels(const Array& labels, NodeId num_nodes) {
   std::vector<int32_t> classes(num_nodes);
   int64_t largest = -1;
+  uint64_t negative = 0;
   const auto put = [&](uint64_t v, int64_t label) {
     if (label > largest) {
       check_class_count(label, fmt::format("{}: row {}", labels.where(), v));
@@ -49,7 +51,10 @@ Labels read_single_labels(const Array& labels, NodeId num_nodes) {
   };
   if (labels.is_integer()) {
     for_each_row_block<int64_t>(labels, [&](uint64_t first, std::span<const int64_t> block) {
-      for (size_t i = 0; i < block.size(); ++i) put(first + i, block[i]);
+      for (size_t i = 0; i < block.size(); ++i) {
+        put(first + i, block[i]);
+        negative += block[i] < 0 ? 1 : 0;
+      }
     });
   } else {
     for_each_row_block<double>(labels, [&](uint64_t first, std::span<const double> block) {
@@ -59,10 +64,12 @@ Labels read_single_labels(const Array& labels, NodeId num_nodes) {
           throw Error(fmt::format("row {} holds {}, which is no class number", first + i, label), labels.where(),
                       "numbers to predict are imported with --task regression");
         put(first + i, static_cast<int64_t>(label));
+        negative += block[i] < 0 ? 1 : 0;
       }
     });
   }
   if (largest < 0) throw Error("labels no node: every entry is negative", labels.where());
+  refuse_single_class(classes, negative, labels.where());
   return Labels::single(std::move(classes), check_class_count(largest, labels.where()));
 }
 
@@ -111,6 +118,14 @@ Labels one_class_each(const Labels& labels, NodeId num_nodes, const std::vector<
     if (classes[v] < 0 && (listed.empty() || listed[v])) return {};
   }
   return Labels::single(std::move(classes), labels.num_classes());
+}
+
+void count_labelled(const Labels& labels, NodeId num_nodes, ImportReport& report) {
+  if (!labels.present() || labels.multi_label()) return;
+  uint64_t labelled = 0;
+  for (NodeId v = 0; v < num_nodes; ++v) labelled += labels.known(v) ? 1 : 0;
+  if (labelled < num_nodes)
+    report.lines.push_back(fmt::format("{} of {} nodes have a label", format_count(labelled), format_count(num_nodes)));
 }
 
 void write_offsets(std::span<const uint32_t> degrees, StoreWriter& store) {
@@ -317,6 +332,7 @@ std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t>
           "every row of labels has exactly one 1: read as one class per node (--multi-label keeps them multi-label)");
     }
   store.write_labels(labels);
+  count_labelled(labels, num_nodes, report);
   if (!options.split.empty()) {
     report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,
                                        split.empty() ? "" : " in place of the source's own"));

@@ -61,7 +61,8 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     return number_as_known(where, *known);
   }
   std::vector<int32_t> classes(texts_.size(), -1);
-  bool numeric = true;
+  bool numeric = true, fractional = true;  // all numbers, not all of them whole
+  for (NodeId i = 0; i < texts_.size(); ++i) fractional &= means_no_number(texts_[i]) || parse_number(texts_[i]);
   for (NodeId i = 0; i < texts_.size() && numeric; ++i) {
     const std::optional<double> value = parse_number(texts_[i]);
     if (means_no_number(texts_[i])) continue;
@@ -75,6 +76,9 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
   if (known != nullptr && (!numeric || more))
     throw Error(fmt::format("its classes are not the numbers 0 to {} of {}", known->count - 1, known->store), where);
   if (numeric) return classes;
+  if (fractional)
+    throw Error("labels are numbers, and not all of them are whole: no classes", where,
+                "--task regression predicts numbers; give classes whole numbers, or names");
 
   std::vector<NodeId> sorted;
   for (NodeId i = 0; i < texts_.size(); ++i) {
@@ -91,6 +95,14 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     names.emplace_back(texts_[sorted[rank]]);
   }
   return classes;
+}
+
+void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, const std::string& where) {
+  const auto first = std::find_if(classes.begin(), classes.end(), [](int32_t label) { return label >= 0; });
+  if (negative == 0 || first == classes.end()) return;
+  if (std::all_of(first, classes.end(), [&](int32_t label) { return label < 0 || label == *first; }))
+    throw Error(fmt::format("the only class is {}: the labels below 0, of {} nodes, mean no class", *first, negative),
+                where, "number the classes from 0, or give them names");
 }
 
 ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::function<NodeId(std::string_view)>& find) {

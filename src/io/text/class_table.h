@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ struct KnownClasses {
   uint32_t count = 0;
   std::string store;  // what it is called, for messages
 };
+
+// Error if numbers below 0, which mean no class, leave only one class: -1 and 1 are meant as two.
+void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, const std::string& where);
 
 // Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
 // (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
@@ -44,6 +48,7 @@ class ClassTable {
     Labels labels;
     std::vector<std::string> names;  // empty if classes are numbers
     std::vector<bool> listed = {};   // several classes per node: which nodes the source names; empty: all
+    uint64_t negative = 0;           // nodes whose class is a number below 0, which means none
   };
   // final(node) gives the place in 0 … n-1. `where` names the source in messages. known: null, or the classes that
   // there can be.
@@ -53,13 +58,16 @@ class ClassTable {
     const std::vector<int32_t> class_of_text = number_classes(where, names, known);
     std::vector<int32_t> classes(num_nodes, -1);
     uint32_t count = known != nullptr ? known->count : static_cast<uint32_t>(names.size());
+    uint64_t negative = 0;
     for (const auto& [node, text] : entries_) {
       const int32_t label = class_of_text[text];
       classes[final(node)] = label;
+      if (label < 0 && texts_[text].starts_with('-')) ++negative;
       if (names.empty() && label >= 0) count = std::max(count, static_cast<uint32_t>(label) + 1);
     }
     if (count == 0) throw Error("labels no node", where);
-    return {Labels::single(std::move(classes), count), std::move(names)};
+    if (known == nullptr) refuse_single_class(classes, negative, where);
+    return {Labels::single(std::move(classes), count), std::move(names), {}, negative};
   }
 
   // The texts as numbers, NaN for those that mean none. Error that names `where` if one is neither.

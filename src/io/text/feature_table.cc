@@ -189,6 +189,7 @@ NodeId FeatureTable::scan(NodeIndex* index) {
             column.example = text;
           }
           column.dates += is_date(text) ? 1 : 0;
+          if (is_foreign_number(text) && column.foreign_numbers++ == 0) column.foreign_example = text;
       }
     }
   });
@@ -210,6 +211,13 @@ void FeatureTable::settle_kinds() {
     if (column.dates > 0 && 2 * column.dates >= column.texts + column.numbers) {
       add_sentence(problem, fmt::format("{} holds dates, such as {}", shown, show(column.example)));
       add_sentence(hint, "turn dates into numbers, such as days since a date");
+      refuse(column, column.first_text);
+    } else if (column.foreign_numbers > 0 && !column.encoding.one_hot &&
+               2 * (column.foreign_numbers + column.numbers) >= column.texts + column.numbers) {
+      add_sentence(problem, fmt::format("{} holds numbers that cannot be read, such as {}", shown,
+                                        show(column.foreign_example)));
+      add_sentence(hint,
+                   "write numbers as 1234.5, without commas and signs (pandas: read_csv with decimal or thousands)");
       refuse(column, column.first_text);
     } else if (column.texts > 0 && !column.encoding.one_hot && (column.numbers > column.texts || fitted_)) {
       add_sentence(problem, fmt::format("{} holds {}, which is not a number", shown, show(column.example)));

@@ -36,9 +36,10 @@ class FeatureTable {
   struct Column {
     size_t source = 0;
     ColumnEncoding encoding;
-    uint64_t numbers = 0, missing = 0, texts = 0, dates = 0;
+    uint64_t numbers = 0, missing = 0, texts = 0;
+    uint64_t dates = 0, foreign_numbers = 0;     // of the texts
     uint64_t first_missing = 0, first_text = 0;  // their lines
-    std::string example;                         // the first text
+    std::string example, foreign_example;        // the first of them
     uint64_t unseen = 0;                         // texts that are no category
   };
   void choose_columns();

@@ -7,15 +7,25 @@
 namespace cgcn {
 namespace {
 
-bool is_zero_or_one(const std::string& text) {
-  const std::optional<double> value = parse_number(text);
-  return value && (*value == 0 || *value == 1);
+// 0 or 1, or what pandas writes for them: True, False.
+std::optional<bool> parse_bit(std::string_view text) {
+  if (const std::optional<double> value = parse_number(text))
+    return *value == 0 || *value == 1 ? std::optional(*value == 1) : std::nullopt;
+  const std::string lower = lower_case(text);
+  return lower == "true" || lower == "false" ? std::optional(lower == "true") : std::nullopt;
 }
 
 bool holds_bits(const TableHead& head, size_t column) {
   return std::all_of(head.rows.begin(), head.rows.end(),
-                     [&](const Fields& row) { return column < row.size() && is_zero_or_one(row[column]); });
+                     [&](const Fields& row) { return column < row.size() && parse_bit(row[column]); });
 }
+
+bool holds_words(const TableHead& head, size_t column) {  // True and False rather than 1 and 0
+  return !head.rows.empty() && column < head.rows[0].size() && !parse_number(head.rows[0][column]);
+}
+
+// Which nodes are for training, validation and test, as PyTorch Geometric calls it: no class.
+bool is_mask_name(const std::string& name) { return lower_case(name).ends_with("_mask"); }
 
 // Names that mean the class and nothing else; y, target, type … may be one class of several.
 bool is_class_name_for_sure(const std::string& name) {
@@ -34,7 +44,9 @@ size_t id_of_pairs(const TableHead& head) {
 // The column that holds the class, if names tell it; kNone: all of them are 0/1.
 size_t find_class_column(const TableHead& head, const std::vector<size_t>& others) {
   if (others.size() == 1) return others[0];
-  const bool bits = std::all_of(others.begin(), others.end(), [&](size_t c) { return holds_bits(head, c); });
+  const bool bits = std::all_of(others.begin(), others.end(), [&](size_t c) {
+    return holds_bits(head, c) && holds_words(head, c) == holds_words(head, others[0]);
+  });
   std::vector<size_t> sure, likely;
   for (const size_t c : others) {
     if (head.header && is_class_name_for_sure(head.names[c])) sure.push_back(c);
@@ -56,7 +68,8 @@ LabelColumns choose_label_columns(const TableHead& head, const std::string& id_c
   columns.ids = choose_node_column(head, id_column, edges, id_of_pairs(head));
   std::vector<size_t> others;
   for (size_t c = 0; c < head.width; ++c)
-    if (c != columns.ids.column && !head.is_unnamed_index(c)) others.push_back(c);
+    if (c != columns.ids.column && !head.is_unnamed_index(c) && !(head.header && is_mask_name(head.names[c])))
+      others.push_back(c);
   if (others.empty()) throw Error("has node ids but no other column", head.path.string());
   const size_t chosen =
       label_column.empty() ? find_class_column(head, others) : find_column(head, label_column, "--label-column");
@@ -105,10 +118,10 @@ void LabelTable::read_bits(const std::vector<std::string_view>& fields, const Li
   uint8_t* bits = &bits_[bits_.size() - row_bytes];
   for (size_t c = 0; c < columns_.classes.size(); ++c) {
     const size_t column = columns_.classes[c];
-    const std::optional<double> value = parse_number(fields[column]);
-    if (value == 1)
+    const std::optional<bool> value = parse_bit(fields[column]);
+    if (value == true)
       bits[c / 8] = static_cast<uint8_t>(bits[c / 8] | 1u << (c % 8));
-    else if (value != 0)
+    else if (!value)
       lines.fail(
           fmt::format("column {} holds {}, but a label is 0 or 1", head_.show_column(column), show(fields[column])),
           "if one column holds the class: --label-column NAME");

@@ -106,8 +106,12 @@ bool LineReader::next(std::string_view& line) {
 bool LineReader::next_content(std::string_view& line) {
   while (next(line)) {
     if (!line.empty() && line[0] > '#') [[likely]]
-      return true;
-    if (line.find_first_not_of(" \t") != std::string_view::npos && line[0] != '#') return true;
+      return has_content_ = true;
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    if (line[0] != '#') return has_content_ = true;
+    if (has_content_)
+      fail("begins with '#', below other lines: a comment, or an id such as #tag?",
+           "remove comments below the first line; quote ids that begin with #, as in \"#tag\"");
   }
   return false;
 }

@@ -25,7 +25,8 @@ class LineReader {
 
   // The next line without its ending; false at the end of the file. The view holds until the next call.
   bool next(std::string_view& line);
-  // The same, passing over lines of nothing but blanks and those that begin with '#'.
+  // The same, passing over lines of nothing but blanks, and at the top of the file over those that begin with '#'.
+  // Further down such a line is an Error: it may be a comment or an id.
   bool next_content(std::string_view& line);
 
   uint64_t line_number() const { return line_number_; }
@@ -47,6 +48,7 @@ class LineReader {
   Buffer<char> buffer_;
   size_t at_ = 0, end_ = 0;  // unread text is buffer_[at_ … end_)
   uint64_t line_number_ = 0;
+  bool has_content_ = false;  // next_content() has returned a line
 };
 
 // path, or path with ".gz" behind it, whichever exists; empty if neither does.

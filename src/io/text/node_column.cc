@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <unordered_set>
 
 #include "common/progress.h"
@@ -34,13 +35,15 @@ struct Candidate {
   bool nearly_unique() const { return rows > 0 && 2 * uint64_t{seen.size()} >= rows; }
 };
 
-// Whether the values of a column may be ids, as far as the first rows show: whole numbers or texts, each once.
+// Whether the values of a column may be ids, as far as the first rows show: texts or whole numbers, also as 007, 7.0 or
+// of twenty digits, each once.
 bool may_be_ids(const TableHead& head, size_t column, bool unique = true) {
   std::unordered_set<std::string_view> seen;
   for (const Fields& row : head.rows) {
     if (column >= row.size()) return false;
     const std::string& text = row[column];
-    if (means_no_number(text) || (parse_number(text) && !parse_integer(text))) return false;
+    const std::optional<double> number = parse_number(text);
+    if (means_no_number(text) || (number && *number != std::floor(*number))) return false;
     if (!seen.insert(text).second && unique) return false;
   }
   return !head.rows.empty();
@@ -182,6 +185,23 @@ bool names_a_class(std::string_view name) {
 bool EdgeIds::has_column(std::string_view name) const {
   return std::any_of(column_names_.begin(), column_names_.end(),
                      [&](const std::string& known) { return lower_case(known) == lower_case(name); });
+}
+
+bool is_header_by_ids(const TableHead& head, EdgeIds& edges) {
+  constexpr size_t kLeastRows = 3;
+  if (head.width < 2 || head.rows.size() < kLeastRows) return false;
+  const Fields& first = head.rows[0];
+  bool ids = false;
+  for (size_t c = 0; c < head.width; ++c) {
+    if (parse_number(first[c]) || means_no_number(first[c])) return false;
+    bool known = true;
+    for (size_t i = 1; i < head.rows.size(); ++i) {
+      if (c >= head.rows[i].size() || head.rows[i][c] == first[c]) return false;
+      known = known && edges.get().knows(head.rows[i][c]);
+    }
+    ids = ids || (known && !edges.get().knows(first[c]));
+  }
+  return ids;
 }
 
 NodeColumn choose_node_column(const TableHead& head, const std::string& id_column, EdgeIds& edges, size_t fallback) {

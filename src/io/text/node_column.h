@@ -48,6 +48,10 @@ class EdgeIds {
   std::optional<NodeIndex> ids_;
 };
 
+// Whether the first line of a table that seems to have no header is one nevertheless: a column holds ids of the edges
+// everywhere but there, and no word of it occurs again in its column.
+bool is_header_by_ids(const TableHead& head, EdgeIds& edges);
+
 // id_column: as the user gave it: names separated by commas, each for the tables that have it; "none": no column.
 // fallback: the column to take if nothing else speaks for one, as with (id, class) pairs.
 NodeColumn choose_node_column(const TableHead& head, const std::string& id_column, EdgeIds& edges,

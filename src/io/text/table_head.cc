@@ -145,6 +145,29 @@ size_t find_column(const TableHead& head, const std::string& name, const char* o
                           : fmt::format("its columns have no names: a number from 1 to {}", head.width));
 }
 
+bool is_foreign_number(std::string_view text) {
+  if (parse_number(text)) return false;
+  for (const std::string_view currency : {"$", "€", "£", "¥"}) {
+    if (text.starts_with(currency)) text.remove_prefix(currency.size());
+    if (text.ends_with(currency)) text.remove_suffix(currency.size());
+  }
+  if (text.ends_with('%')) text.remove_suffix(1);
+  std::string plain;
+  size_t commas = 0;
+  bool thousands = true;  // every comma has three digits behind it
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != ',' && text[i] != ' ') {
+      plain += text[i];
+      continue;
+    }
+    if (text[i] == ' ') continue;
+    ++commas;
+    const size_t end = std::min(text.find_first_not_of("0123456789", i + 1), text.size());
+    thousands = thousands && end - i == 4;
+  }
+  return (commas < 2 || thousands) && parse_number(plain) && plain.find_first_not_of("+-.0123456789") == plain.npos;
+}
+
 bool is_date(std::string_view text) {
   const auto digits = [&](size_t at, size_t count) {
     if (at + count > text.size()) return false;

@@ -41,6 +41,8 @@ size_t find_column(const TableHead& head, const std::string& name, const char* o
 
 // Such as 2021-03-04, 04/03/2021, 2021-03-04T10:00:00.
 bool is_date(std::string_view text);
+// A number that parse_number() does not take: 0,5; 1,234.5; 12 %; $3.
+bool is_foreign_number(std::string_view text);
 
 // Calls use(fields) for each row of the table, its header passed over, its width checked.
 template <class Use>
