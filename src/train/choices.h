@@ -1,4 +1,4 @@
-// The recipe `auto`: settings chosen from counts of the graph, each
+// The recipe `auto`, which `train` takes unless another one is named: settings chosen from counts of the graph, each
 // with its reason. The bits of a run are a function of data, options and seed as ever: the choices are made from the
 // data alone.
 #pragma once
