@@ -85,10 +85,11 @@ class Chooser {
   }
   void choose_nodes();
   void choose_features();
-  void choose_smoothing_network();
+  void choose_few_labels_network();
   void choose_network();
   void choose_batches();
   void choose_steps();
+  void choose_smoothing();
   uint64_t trained_nodes() const { return transductive_ ? counts_.nodes : counts_.training; }
 
   const GraphCounts& counts_;
@@ -105,11 +106,12 @@ std::vector<Choice> Chooser::choose() {
   choose_nodes();
   choose_features();
   choose_batches();
-  if (counts_.smooths())
-    choose_smoothing_network();
+  if (counts_.few_labels())
+    choose_few_labels_network();
   else if (counts_.features != FeatureMatrix::Kind::kIdentity)
     choose_network();
   choose_steps();
+  choose_smoothing();
   return std::move(choices_);
 }
 
@@ -134,7 +136,7 @@ void Chooser::choose_features() {
 }
 
 // Kipf and Welling's form, wide and strongly regularised.
-void Chooser::choose_smoothing_network() {
+void Chooser::choose_few_labels_network() {
   const std::string reason = fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
                                          format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
   set("layers", 2, reason);
@@ -195,15 +197,31 @@ void Chooser::choose_steps() {
   const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
   if (asked < 10) return;
   set("schedule", "cosine", reason);
-  if (counts_.smooths()) return set("lr", 0.002, "strong weight decay");
+  if (counts_.few_labels()) return set("lr", 0.002, "strong weight decay");
   set("warmup", asked / 20, "the norm's scales settle first");
+}
+
+// What training labels say about their neighbours, added to the model's output. Validation decides whether, and how
+// much.
+void Chooser::choose_smoothing() {
+  constexpr uint64_t kMostValues = 250'000'000;  // nodes times classes
+  if (!transductive_ || !counts_.has_validation || counts_.regression || known_.memory.given() ||
+      counts_.nodes * counts_.classes > kMostValues)
+    return;
+  if (counts_.multi_label)
+    set("smooth", "both", "labels of neighbours are known; validation decides how much they count");
+  else if (counts_.homophily >= kAlike)
+    set("smooth", "both",
+        fmt::format("{} of the edges between training nodes join equal classes; validation decides how much they count",
+                    percent(counts_.homophily)));
 }
 
 }  // namespace
 
-bool GraphCounts::smooths() const {
+bool GraphCounts::few_labels() const {
   const bool few = labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
-  return few && !multi_label && features != FeatureMatrix::Kind::kIdentity && (homophily < 0 || homophily >= kAlike);
+  return few && !multi_label && !regression && features != FeatureMatrix::Kind::kIdentity &&
+         (homophily < 0 || homophily >= kAlike);
 }
 
 GraphCounts count_graph(const Dataset& data) {
@@ -212,6 +230,7 @@ GraphCounts count_graph(const Dataset& data) {
   counts.edges = data.graph.num_edges();
   counts.classes = data.labels.num_classes();
   counts.multi_label = data.labels.multi_label();
+  counts.regression = data.labels.regression();
   counts.has_validation = data.split_sizes()[1] > 0;
   counts.training = data.split_sizes()[0];
   for (NodeId v = 0; v < data.num_nodes(); ++v) counts.labelled += data.is_trained_on(v) ? 1 : 0;

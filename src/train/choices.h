@@ -17,7 +17,7 @@ struct GraphCounts {
   uint64_t training = 0;  // nodes
   uint64_t labelled = 0;  // training nodes with a label
   uint64_t classes = 0;
-  bool multi_label = false, has_validation = false;
+  bool multi_label = false, regression = false, has_validation = false;
   uint64_t joining_edges = 0;   // between a training node and one that is none
   uint64_t training_edges = 0;  // between training nodes
   double homophily = -1;        // of the edges between training nodes; -1: there are none
@@ -28,7 +28,7 @@ struct GraphCounts {
 
   double labelled_share() const { return nodes > 0 ? static_cast<double>(labelled) / static_cast<double>(nodes) : 0; }
   uint64_t labelled_per_class() const { return classes > 0 ? labelled / classes : 0; }
-  bool smooths() const;  // few labels, on neighbours that are alike
+  bool few_labels() const;  // too few to learn more from than neighbours that are alike
 };
 
 GraphCounts count_graph(const Dataset& data);
