@@ -205,13 +205,13 @@ void Predictor::require_smoothing() const {
 
 Smoothing Predictor::smoothing(Smoothing asked) const {
   if (asked != Smoothing::kTrained) return asked;
-  const Smoothing trained = saved_.options.train.smooth;
   const ModelShape& shape = saved_.shape;
+  const Smoothing trained = shape.regression ? Smoothing::kNone : saved_.options.train.smooth;
   const std::vector<std::string>& names = saved_.trained_on.class_names;
   const bool same_classes = data_.labels.num_classes() == shape.num_classes &&
                             data_.labels.multi_label() == shape.multi_label &&
                             (names.empty() || data_.class_names.empty() || names == data_.class_names);
-  if (trained == Smoothing::kNone || shape.regression || (same_classes && is_smoothable(data_))) return trained;
+  if (trained == Smoothing::kNone || (same_classes && is_smoothable(data_))) return trained;
   log::note("no smoothing, which the model was tested with: {} has no labels of training and validation nodes",
             data_.path.string());
   return Smoothing::kNone;
