@@ -23,8 +23,9 @@ struct GraphCounts {
   double homophily = -1;        // of the edges between training nodes; -1: there are none
   FeatureMatrix::Kind features = FeatureMatrix::Kind::kIdentity;
   uint64_t columns = 0;
-  double entries_per_row = 0;  // of sparse features
-  double uneven_columns = 0;   // share of dense columns whose mean or deviation is far from 0 and 1
+  double entries_per_row = 0;     // of sparse features
+  bool negative_entries = false;  // in sparse features
+  double uneven_columns = 0;      // share of dense columns whose mean or deviation is far from 0 and 1
 
   double labelled_share() const { return nodes > 0 ? static_cast<double>(labelled) / static_cast<double>(nodes) : 0; }
   uint64_t labelled_per_class() const { return classes > 0 ? labelled / classes : 0; }
