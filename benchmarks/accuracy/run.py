@@ -1,54 +1,78 @@
 #!/usr/bin/env python3
-"""Accuracy on real graphs: imports each, trains with several seeds, prints mean and deviation of the test score.
+"""Accuracy on real graphs and generated shapes: imports or generates each, trains with several seeds, prints mean and deviation of the test score.
 
-    benchmarks/accuracy/run.py --data FOLDER [--only cora …] [--seeds 5]
+    benchmarks/accuracy/run.py --data FOLDER [--only cora …] [--settings auto fixed recipe] [--seeds 5]
+
+auto: `train` without options. fixed: the fixed defaults (`--recipe none`). recipe: the best recipe by name. Seconds are those of the processor, the partition and
+all evaluations included. For the strongest of GCN, GraphSAGE and GAT on the same stores: torch_baselines.py.
 """
 import argparse
 import json
 import pathlib
+import resource
 import statistics
 import subprocess
 import tempfile
 
-# name: (source folder, options of `import`, options of `train`)
-CASES = {
-    "cora": ("cora", [], ["--recipe", "cora"]),
-    "cora, random partition": ("cora", [], ["--recipe", "cora", "--partitioner", "random"]),
-    "citeseer": ("citeseer", [], ["--recipe", "citeseer"]),
-    "amazon photo": ("amazon_photo", [], ["--recipe", "small"]),
-    "coauthor cs": ("coauthor_cs", [], ["--recipe", "small"]),
+# name: (source folder, or options of `generate`; the best recipe by name)
+GRAPHS = {
+    "cora": ("cora", ["--recipe", "cora"]),
+    "cora, random partition": ("cora", ["--recipe", "cora", "--partitioner", "random"]),
+    "citeseer": ("citeseer", ["--recipe", "citeseer"]),
+    "amazon photo": ("amazon_photo", ["--recipe", "small"]),
+    "coauthor cs": ("coauthor_cs", ["--recipe", "small"]),
+    "wordnet": ("wordnet", ["--recipe", "none", "--transductive"]),
+    "debtags": ("debtags", ["--recipe", "none", "--transductive"]),
+    "twitch": ("twitch", ["--recipe", "none"]),
+    "generated": (["--nodes", "10000", "--edges", "60000", "--classes", "10", "--features", "50"], ["--recipe", "small"]),
+    "ppi shape": (["--like", "ppi", "--scale", "0.25"], ["--recipe", "ppi", "--parts", "12", "--epochs", "100"]),
+    "reddit shape": (["--like", "reddit", "--scale", "0.1"], ["--recipe", "reddit", "--parts", "150", "--epochs", "40"]),
 }
+
+
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def spread(values):
+    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values) if len(values) > 1 else 0:.2f}"
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--program", default="build/release/clustergcn")
     arguments.add_argument("--data", required=True, type=pathlib.Path)
+    arguments.add_argument("--stores", type=pathlib.Path, help="folder that keeps the graph stores; default: a temporary one")
     arguments.add_argument("--seeds", type=int, default=5)
-    arguments.add_argument("--only", nargs="*", help="cases by name")
+    arguments.add_argument("--threads", type=int, default=0)
+    arguments.add_argument("--only", nargs="*", choices=list(GRAPHS), metavar="GRAPH", help="graphs by name")
+    arguments.add_argument("--settings", nargs="*", default=["recipe"], choices=["auto", "fixed", "recipe"])
     given = arguments.parse_args()
 
     def run(*words):
         return subprocess.run([given.program, *map(str, words)], check=True, text=True, capture_output=True).stdout
 
-    print("| graph | test micro F1 | test macro F1 | seconds per epoch | options |\n| --- | --- | --- | --- | --- |")
+    print("| graph | settings | test micro F1 | test macro F1 | epochs | processor seconds | options |\n| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        for name, (source, import_options, train_options) in CASES.items():
-            if given.only and name not in given.only:
-                continue
-            store = pathlib.Path(folder) / source
-            if not store.exists():
-                run("import", given.data / source, store, "--quiet", *import_options)
-            results = []
-            for seed in range(1, given.seeds + 1):
-                place = pathlib.Path(folder) / f"run-{len(list(pathlib.Path(folder).iterdir()))}"
-                results.append(json.loads(run("train", store, "--run", place, "--seed", seed, "--json", *train_options)))
-            micro = [100 * r["test"]["micro_f1"] for r in results]
-            macro = [100 * r["test"]["macro_f1"] for r in results]
-            deviation = [statistics.stdev(x) if len(x) > 1 else 0 for x in (micro, macro)]
-            epoch = statistics.mean(r["seconds_per_epoch"] for r in results)
-            print(f"| {name} | {statistics.mean(micro):.2f} ± {deviation[0]:.2f} | {statistics.mean(macro):.2f} ± "
-                  f"{deviation[1]:.2f} | {epoch:.3f} | `{' '.join(train_options)}` |", flush=True)
+        runs = 0
+        for name in given.only or GRAPHS:
+            source, recipe = GRAPHS[name]
+            store = (given.stores or pathlib.Path(folder)) / name.replace(" ", "_")
+            if not store.exists() and isinstance(source, str):
+                run("import", given.data / source, store, "--quiet")
+            elif not store.exists():
+                run("generate", store, "--quiet", *source)
+            for settings in given.settings:
+                options = {"auto": [], "fixed": ["--recipe", "none"], "recipe": recipe}[settings]
+                results, before = [], processor_seconds()
+                for seed in range(1, given.seeds + 1):
+                    place = pathlib.Path(folder) / f"run-{(runs := runs + 1)}"
+                    results.append(json.loads(run("train", store, "--run", place, "--seed", seed, "--threads", given.threads, "--json", *options)))
+                seconds = (processor_seconds() - before) / given.seeds
+                micro, macro = ([100 * r["test"][score] for r in results] for score in ("micro_f1", "macro_f1"))
+                epochs = statistics.mean(r["epochs"] for r in results)
+                print(f"| {name} | {settings} | {spread(micro)} | {spread(macro)} | {epochs:.0f} | {seconds:.1f} | `{' '.join(options)}` |", flush=True)
 
 
 if __name__ == "__main__":

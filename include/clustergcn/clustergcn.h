@@ -200,7 +200,7 @@ class CLUSTERGCN_API Options {
   ~Options();
   Options(const Options& other);
   Options& operator=(const Options& other);
-  // Settings by name; set() before it is overruled. "auto": train() chooses from the graph what nobody set.
+  // Settings by name; set() before it is overruled. Without one, train() chooses from the graph what nobody set.
   Options& recipe(const std::string& name);
   Options& set(const std::string& name, const std::string& value);
   std::string get(const std::string& name) const;
@@ -232,8 +232,8 @@ struct Epoch {
 
 // What is made of a model's output.
 struct OutputOptions {
-  bool calibrated = false;      // probabilities of the logits divided by temperature()
-  std::string smooth = "none";  // correct, smooth, both or labels: as clustergcn predict --smooth
+  bool calibrated = false;         // probabilities of the logits divided by temperature()
+  std::string smooth = "trained";  // none, correct, smooth, both or labels: as clustergcn predict --smooth
 };
 
 struct Matrix {

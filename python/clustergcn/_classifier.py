@@ -73,8 +73,8 @@ class ClusterGCNClassifier:
         Every option of ``clustergcn train``, with underscores in its name; ``ClusterGCNClassifier.options()`` lists
         them. Defaults are those of the command line.
     recipe : str, optional
-        A preset ("cora", "ppi", …); other parameters override it. "auto": chosen from the graph, as the command line
-        does.
+        A preset ("cora", "ppi", …); other parameters override it. Default "auto": chosen from the graph, as the command
+        line does. "none": the fixed defaults.
     threads : int
         0: all cores.
     verbose : int
@@ -248,11 +248,12 @@ class ClusterGCNClassifier:
         return graph._core, _node_numbers(nodes, graph.num_nodes)
 
     def predict_proba(self, X: Any, *, nodes: Any = None, adjacency: Any = None, calibrated: bool = False,
-                      smooth: str = "none") -> np.ndarray:
+                      smooth: str = "trained") -> np.ndarray:
         """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes).
 
         calibrated: of the logits divided by the temperature that fitted the validation nodes best.
-        smooth: "correct", "smooth", "both" or "labels", as ``clustergcn predict --smooth``.
+        smooth: "none", "correct", "smooth", "both" or "labels", as ``clustergcn predict --smooth``; "trained": as the option
+        `smooth` of the training.
         """
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)
@@ -260,10 +261,10 @@ class ClusterGCNClassifier:
             return np.empty((0, model.num_classes), np.float32)
         return model.probabilities(graph, wanted, calibrated, smooth, self.threads, print if self.verbose > 1 else None)
 
-    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "none") -> np.ndarray:
+    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "trained") -> np.ndarray:
         """The class of each node; for multi-label graphs a matrix of 0 and 1."""
         model = self._fitted()
-        if model.multi_label and smooth != "none":
+        if model.multi_label and (model.option("smooth") if smooth == "trained" else smooth) != "none":
             shares = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
             return (shares > 1 / (1 + np.exp(-model.thresholds))).astype(np.uint8)
         if model.multi_label:
@@ -282,7 +283,7 @@ class ClusterGCNClassifier:
             return model.embeddings(graph, layer, wanted, self.threads, None)[:0]
         return model.embeddings(graph, layer, wanted, self.threads, print if self.verbose > 1 else None)
 
-    def evaluate(self, graph: Graph, *, smooth: str = "none") -> dict:
+    def evaluate(self, graph: Graph, *, smooth: str = "trained") -> dict:
         """Scores on the training, validation and test nodes."""
         return self._fitted().evaluate(graph._core, smooth, self.threads, print if self.verbose > 1 else None)
 
@@ -402,9 +403,9 @@ class ClusterGCNRegressor(ClusterGCNClassifier):
     def predict_proba(self, X: Any, **more: Any) -> np.ndarray:
         raise Error("no probabilities", "numbers have no probabilities", "predict_proba", "predict")
 
-    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "none") -> np.ndarray:
+    def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "trained") -> np.ndarray:
         """The number of each node (of `nodes`, in their order; default: all nodes)."""
-        if smooth != "none":
+        if smooth not in ("none", "trained"):
             raise Error("smooth", "spreads classes, and the labels are numbers", "smooth=")
         model = self._fitted()
         graph, wanted = self._graph(X, nodes, adjacency)

@@ -124,11 +124,7 @@ void EvaluateCommand::run_in(dist::Group& group) {
     nlohmann::json result = {{"run", run}, {"store", predictor.data().path.string()}, {"seconds", evaluation.seconds}};
     for (const auto& [name, tally] : roles)
       result[name] = describe_tally(tally, [&](uint32_t c) { return predictor.class_name(c); });
-    if (const auto& chosen = evaluation.smoothing)
-      result["smoothing"] = {{"correct", chosen->correct},
-                             {"smooth", chosen->smooth},
-                             {"validation_before", chosen->before},
-                             {"validation_after", chosen->after}};
+    if (evaluation.smoothing) result["smoothing"] = describe_smoothing(*evaluation.smoothing);
     if (evaluation.rule.temperature) result["temperature"] = *evaluation.rule.temperature;
     result["notes"] = notes;
     fmt::print("{}\n", to_text(result, 2));

@@ -125,7 +125,7 @@ void add_train_command(CLI::App& program) {
       ->type_name("DIR")
       ->group("Run");
   command.add_flag("--resume", state->request.resume, "continue the run in --run DIR")->group("Run");
-  command.add_option("--recipe", state->request.settings.recipe, "named settings: " + recipe_names())
+  command.add_option("--recipe", state->request.settings.recipe, "named settings [auto]: " + recipe_names())
       ->type_name("NAME")
       ->group("Run");
   command

@@ -64,6 +64,11 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
                summary.stopped_early ? " (stopped early)" : "",
                show_selection(selection_score(summary.evaluation->validation.scores(), summary.selected_by),
                               summary.selected_by));
+  if (const auto& smoothing = summary.evaluation->smoothing)
+    fmt::print("Smooth {}{}\n", smoothing->text(),
+               test > 0 && smoothing->chosen()
+                   ? fmt::format("; test F1 without it {:.2f} %", 100 * smoothing->test_before)
+                   : "");
   const uint32_t epochs = std::max(1u, summary.epochs);
   const double an_epoch = summary.train_seconds / epochs;
   fmt::print("Time   {} per epoch, {} in total\n", an_epoch < 1e-3 ? "under 1 ms" : format_seconds(an_epoch),

@@ -27,7 +27,7 @@ struct Options::Content {
   Content() { values.list_options(list); }
   cgcn::RunOptions values;
   cgcn::OptionList list;
-  std::string recipe;                                      // empty: none
+  std::string recipe;                                      // empty: chosen from the graph
   std::vector<std::pair<std::string, std::string>> given;  // by set(), in order
 };
 

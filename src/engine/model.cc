@@ -41,14 +41,15 @@ void require_nodes(std::span<const uint32_t> nodes, uint64_t num_nodes) {
       throw cgcn::Error(fmt::format("node {} is asked for, and the graph has {}", v, num_nodes), "nodes");
 }
 
-cgcn::Smoothing smoothing_of(const OutputOptions& output) {
+cgcn::Smoothing asked_smoothing(const OutputOptions& output) {
   cgcn::SmoothingOptions smoothing;
   cgcn::OptionList list;
   smoothing.list_options(list);
   list.find("smooth")->set(output.smooth, "--smooth");
-  if (output.calibrated && smoothing.kind != cgcn::Smoothing::kNone)
+  if (!output.calibrated || smoothing.kind == cgcn::Smoothing::kNone) return smoothing.kind;
+  if (smoothing.kind != cgcn::Smoothing::kTrained)
     throw cgcn::Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
-  return smoothing.kind;
+  return cgcn::Smoothing::kNone;
 }
 
 Matrix infer(const Model::Content& content, const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
@@ -60,7 +61,8 @@ Matrix infer(const Model::Content& content, const Graph& graph, uint32_t layer, 
   const uint32_t wanted = probabilities ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
   if (probabilities && predictor.saved().shape.regression)
     throw cgcn::Error("the model predicts numbers, which have no probabilities", "model", "values");
-  const cgcn::Smoothing smoothing = smoothing_of(output);
+  const cgcn::Smoothing smoothing =
+      probabilities ? predictor.smoothing(asked_smoothing(output)) : cgcn::Smoothing::kNone;
   const double temperature = output.calibrated ? predictor.temperature() : 1;
   std::optional<cgcn::SlabMatrix> packed;
   if (!nodes.empty() && smoothing == cgcn::Smoothing::kNone) packed = predictor.embeddings_of(nodes, wanted);
@@ -127,7 +129,8 @@ Matrix Model::embeddings(const Graph& graph, uint32_t layer, std::span<const uin
 }
 Evaluation Model::evaluate(const Graph& graph, const Session& session, const OutputOptions& output) const {
   return call(session, [&] {
-    return to_evaluation(cgcn::Predictor(content_->file, graph.content().store, {}).evaluate({}, smoothing_of(output)));
+    return to_evaluation(
+        cgcn::Predictor(content_->file, graph.content().store, {}).evaluate({}, asked_smoothing(output)));
   });
 }
 

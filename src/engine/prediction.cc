@@ -72,6 +72,13 @@ uint32_t choose_layer(const PredictionRequest& request, uint32_t layers) {
   return request.layer > 0 ? request.layer : std::max(1u, layers - 1);
 }
 
+// Embeddings are the model's, and so is the temperature.
+Smoothing smoothing_of(const PredictionRequest& request, const Predictor& predictor) {
+  const bool own = request.kind == PredictionKind::kEmbeddings ||
+                   (request.calibrated && request.smoothing.kind == Smoothing::kTrained);
+  return own ? Smoothing::kNone : predictor.smoothing(request.smoothing.kind);
+}
+
 }  // namespace
 
 void PredictionRequest::list_options(OptionList& list) {
@@ -105,8 +112,8 @@ Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
   const uint32_t layer = choose_layer(request, predictor.num_layers());
   if (request.calibrated) temperature_ = predictor.temperature();
   nodes_ = choose_nodes(request, predictor.data());
-  if (request.smoothing.kind != Smoothing::kNone && request.kind != PredictionKind::kEmbeddings) {
-    values_ = predictor.smoothed_logits(request.smoothing.kind);
+  if (const Smoothing smoothing = smoothing_of(request, predictor); smoothing != Smoothing::kNone) {
+    values_ = predictor.smoothed_logits(smoothing);
     return;
   }
   std::optional<SlabMatrix> packed;
@@ -214,7 +221,7 @@ std::vector<uint32_t> Prediction::classes_of(std::span<const float> logits) cons
 
 // Neither a file of a graph store nor what is read here is replaced.
 void require_writable(const PredictionRequest& request, const fs::path& output) {
-  if (request.calibrated && request.smoothing.kind != Smoothing::kNone)
+  if (request.calibrated && request.smoothing.kind != Smoothing::kNone && request.smoothing.kind != Smoothing::kTrained)
     throw Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
   if (request.layer > 0 && request.kind != PredictionKind::kEmbeddings)
     throw Error("needs --what embeddings", "--layer");

@@ -39,7 +39,7 @@ std::vector<std::string> RunSettings::apply(const std::vector<Choice>& values) {
 
 void RunSettings::settle(const Dataset& data) {
   const std::vector<std::string> named = apply({});
-  if (recipe != kAutoRecipe) return;
+  if (!recipe.empty() && recipe != kAutoRecipe) return;
   choices = choose_settings(count_graph(data), options, [&](const std::string& option) {
     return std::find(named.begin(), named.end(), option) != named.end();
   });

@@ -1,5 +1,6 @@
-// Where the options of a run come from. Later ones win: defaults, a recipe (`auto` looks at the graph), a TOML file,
-// what was given by name. A resumed run has its own configuration, and may change what was not learnt from.
+// Where the options of a run come from. Later ones win: defaults, a recipe, a TOML file, what was given by name.
+// Without the name of a recipe it is `auto`, which looks at the graph. A resumed run has its own configuration,
+// and may change what was not learnt from.
 #pragma once
 
 #include <string>

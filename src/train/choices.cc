@@ -8,7 +8,7 @@
 namespace cgcn {
 namespace {
 
-constexpr uint64_t kSampledRows = 5000;  // of dense features, evenly over the nodes
+constexpr uint64_t kSampledRows = 5000;  // of features, evenly over the nodes
 
 // With fewer labels than both, the network must be kept from overfitting them: smoothing over edges does more than
 // weights can.
@@ -42,6 +42,14 @@ void count_edges(const Dataset& data, GraphCounts& counts) {
   }
   if (!data.graph.directed()) counts.training_edges /= 2;
   if (compared > 0) counts.homophily = static_cast<double>(alike) / static_cast<double>(compared);
+}
+
+bool has_negative_entries(const FeatureMatrix& features) {
+  const uint64_t step = std::max<uint64_t>(1, features.rows() / kSampledRows);
+  for (uint64_t v = 0; v < features.rows(); v += step)
+    for (const float value : features.row_values(static_cast<NodeId>(v)))
+      if (value < 0) return true;
+  return false;
 }
 
 // Columns whose mean or deviation on a sample of the nodes is far from 0 and 1.
@@ -85,10 +93,12 @@ class Chooser {
   }
   void choose_nodes();
   void choose_features();
-  void choose_smoothing_network();
+  void choose_few_labels_network();
   void choose_network();
   void choose_batches();
   void choose_steps();
+  void choose_smoothing();
+  bool may_copy_features() const;
   uint64_t trained_nodes() const { return transductive_ ? counts_.nodes : counts_.training; }
 
   const GraphCounts& counts_;
@@ -105,11 +115,12 @@ std::vector<Choice> Chooser::choose() {
   choose_nodes();
   choose_features();
   choose_batches();
-  if (counts_.smooths())
-    choose_smoothing_network();
+  if (counts_.few_labels())
+    choose_few_labels_network();
   else if (counts_.features != FeatureMatrix::Kind::kIdentity)
     choose_network();
   choose_steps();
+  choose_smoothing();
   return std::move(choices_);
 }
 
@@ -124,17 +135,25 @@ void Chooser::choose_nodes() {
                   percent(static_cast<double>(counts_.joining_edges) / static_cast<double>(seen))));
 }
 
+// Scaled features are copies in memory.
+bool Chooser::may_copy_features() const {
+  constexpr double kMostCopied = 250e6;  // values
+  const bool sparse = counts_.features == FeatureMatrix::Kind::kSparse;
+  const double per_row = sparse ? counts_.entries_per_row : static_cast<double>(counts_.columns);
+  return static_cast<double>(counts_.nodes) * per_row <= kMostCopied && !known_.memory.given();
+}
+
 void Chooser::choose_features() {
   constexpr double kMany = 0.1;
-  constexpr uint64_t kMostCopied = 250'000'000;  // values; scaled features are copies in memory
-  if (counts_.nodes * counts_.columns > kMostCopied || known_.memory.given() || known_.train.normalise_rows) return;
+  if (!may_copy_features() || known_.train.normalise_rows) return;
   if (counts_.uneven_columns > kMany)
     set("standardise", "true",
         fmt::format("{} of the feature columns are far from mean 0, deviation 1", percent(counts_.uneven_columns)));
 }
 
-// Kipf and Welling's form, wide and strongly regularised.
-void Chooser::choose_smoothing_network() {
+// Kipf and Welling's form, wide and strongly regularised. Rows of words are brought to one length: long ones would
+// decide what is learnt from so few.
+void Chooser::choose_few_labels_network() {
   const std::string reason = fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
                                          format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
   set("layers", 2, reason);
@@ -145,7 +164,12 @@ void Chooser::choose_smoothing_network() {
   set("layer-norm", "false", reason);
   set("bias", "true", reason);
   set("dropout", 0.8, reason);
-  set("weight-decay", 0.01, reason);
+  const bool words =
+      counts_.features == FeatureMatrix::Kind::kSparse && !counts_.negative_entries && may_copy_features();
+  const bool rows = known_.train.normalise_rows || (words && !any_set({"normalise-rows", "standardise"}));
+  if (rows) set("normalise-rows", "true", reason);
+  set("weight-decay", rows ? 0.001 : 0.01, reason);
+  set("lr", rows ? 0.01 : 0.002, reason);
   set("decay-scope", "first-layer", reason);
   if (counts_.features == FeatureMatrix::Kind::kSparse) set("dense-adam", "true", reason);
 }
@@ -195,15 +219,30 @@ void Chooser::choose_steps() {
   const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
   if (asked < 10) return;
   set("schedule", "cosine", reason);
-  if (counts_.smooths()) return set("lr", 0.002, "strong weight decay");
-  set("warmup", asked / 20, "the norm's scales settle first");
+  if (!counts_.few_labels()) set("warmup", asked / 20, "the norm's scales settle first");
+}
+
+// What training labels say about their neighbours, added to the model's output. Validation decides whether, and how
+// much.
+void Chooser::choose_smoothing() {
+  constexpr uint64_t kMostValues = 250'000'000;  // nodes times classes
+  if (!transductive_ || !counts_.has_validation || counts_.regression || known_.memory.given() ||
+      counts_.nodes * counts_.classes > kMostValues)
+    return;
+  if (counts_.multi_label)
+    set("smooth", "both", "labels of neighbours are known; validation decides how much they count");
+  else if (counts_.homophily >= kAlike)
+    set("smooth", "both",
+        fmt::format("{} of the edges between training nodes join equal classes; validation decides how much they count",
+                    percent(counts_.homophily)));
 }
 
 }  // namespace
 
-bool GraphCounts::smooths() const {
+bool GraphCounts::few_labels() const {
   const bool few = labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
-  return few && !multi_label && features != FeatureMatrix::Kind::kIdentity && (homophily < 0 || homophily >= kAlike);
+  return few && !multi_label && !regression && features != FeatureMatrix::Kind::kIdentity &&
+         (homophily < 0 || homophily >= kAlike);
 }
 
 GraphCounts count_graph(const Dataset& data) {
@@ -212,12 +251,14 @@ GraphCounts count_graph(const Dataset& data) {
   counts.edges = data.graph.num_edges();
   counts.classes = data.labels.num_classes();
   counts.multi_label = data.labels.multi_label();
+  counts.regression = data.labels.regression();
   counts.has_validation = data.split_sizes()[1] > 0;
   counts.training = data.split_sizes()[0];
   for (NodeId v = 0; v < data.num_nodes(); ++v) counts.labelled += data.is_trained_on(v) ? 1 : 0;
   if (data.labels.present()) count_edges(data, counts);
   counts.features = data.features.kind();
   counts.columns = data.features.columns();
+  if (counts.features == FeatureMatrix::Kind::kSparse) counts.negative_entries = has_negative_entries(data.features);
   if (data.features.is_dense())
     counts.uneven_columns = share_of_uneven_columns(data.features);
   else

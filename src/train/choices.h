@@ -1,4 +1,4 @@
-// The recipe `auto`: settings chosen from counts of the graph, each
+// The recipe `auto`, which `train` takes unless another one is named: settings chosen from counts of the graph, each
 // with its reason. The bits of a run are a function of data, options and seed as ever: the choices are made from the
 // data alone.
 #pragma once
@@ -17,18 +17,19 @@ struct GraphCounts {
   uint64_t training = 0;  // nodes
   uint64_t labelled = 0;  // training nodes with a label
   uint64_t classes = 0;
-  bool multi_label = false, has_validation = false;
+  bool multi_label = false, regression = false, has_validation = false;
   uint64_t joining_edges = 0;   // between a training node and one that is none
   uint64_t training_edges = 0;  // between training nodes
   double homophily = -1;        // of the edges between training nodes; -1: there are none
   FeatureMatrix::Kind features = FeatureMatrix::Kind::kIdentity;
   uint64_t columns = 0;
-  double entries_per_row = 0;  // of sparse features
-  double uneven_columns = 0;   // share of dense columns whose mean or deviation is far from 0 and 1
+  double entries_per_row = 0;     // of sparse features
+  bool negative_entries = false;  // in sparse features
+  double uneven_columns = 0;      // share of dense columns whose mean or deviation is far from 0 and 1
 
   double labelled_share() const { return nodes > 0 ? static_cast<double>(labelled) / static_cast<double>(nodes) : 0; }
   uint64_t labelled_per_class() const { return classes > 0 ? labelled / classes : 0; }
-  bool smooths() const;  // few labels, on neighbours that are alike
+  bool few_labels() const;  // too few to learn more from than neighbours that are alike
 };
 
 GraphCounts count_graph(const Dataset& data);

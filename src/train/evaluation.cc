@@ -44,28 +44,34 @@ Evaluation nothing_scored(const Model& model) {
   return {none, none, none};
 }
 
+// Smoothed outputs have no temperature: it is that of the model's own.
+OutputRule scored_rule(const Evaluation& evaluation) {
+  OutputRule rule = evaluation.rule;
+  if (evaluation.smoothing) rule.temperature.reset();
+  return rule;
+}
+
 // Logits of nodes first … first + rows.rows.
 void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Evaluation& evaluation) {
+  const OutputRule rule = scored_rule(evaluation);
   std::array<std::vector<NodeId>, 3> nodes;
   for (size_t r = 0; r < rows.rows; ++r) {
     const NodeId v = first + static_cast<NodeId>(r);
     if (const Role role = data.role(v); role != Role::kNone) nodes[static_cast<size_t>(role)].push_back(v);
   }
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
-    evaluation.of(role).add(rows.data, rows.stride, first, nodes[static_cast<size_t>(role)], data.labels,
-                            evaluation.rule);
+    evaluation.of(role).add(rows.data, rows.stride, first, nodes[static_cast<size_t>(role)], data.labels, rule);
 }
 
-// What is chosen on validation nodes, and the ranks, from the logits of all nodes.
+// What is chosen on validation nodes, for the model's own output and then for smoothing it, and the ranks, from the
+// logits of all nodes.
 void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work, uint64_t memory,
                  Evaluation& evaluation) {
-  if (work.smoothing != Smoothing::kNone) {
-    evaluation.smoothing = smooth_outputs(logits, data, work.rule, work.smoothing, memory);
-    evaluation.rule.temperature.reset();  // that of the model's own output
-  }
   if (work.fits_temperature && !data.labels.regression()) evaluation.rule.temperature = fit_temperature(logits, data);
   if (work.chooses_thresholds && data.labels.multi_label())
     evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
+  if (work.smoothing != Smoothing::kNone)
+    evaluation.smoothing = smooth_outputs(logits, data, evaluation.rule, work.smoothing, memory);
   if (!work.ranks || !has_ranking(data.labels)) return;
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
     if (const std::optional<RankScores> ranking = rank_role(logits, data, role, memory))
@@ -83,8 +89,9 @@ uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
              (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
 }
 
-uint64_t least_evaluation_memory(const Model& model, const Dataset& data) {
-  return memory_beside_inference(model, data) + Inference::least_memory(model, data.num_nodes());
+uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smoothing smoothing) {
+  return memory_beside_inference(model, data) + Inference::least_memory(model, data.num_nodes()) +
+         (smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes));
 }
 
 bool OutputWork::needs_all(const Labels& labels) const {
@@ -97,7 +104,8 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   const Timer timer;
   const uint64_t smoothed =
       work.smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes);
-  const uint64_t around = memory_beside_inference(model, data), least = least_evaluation_memory(model, data) + smoothed;
+  const uint64_t around = memory_beside_inference(model, data),
+                 least = least_evaluation_memory(model, data, work.smoothing);
   const GraphShare alone(data.graph);
   const GraphShare& share = input.share != nullptr ? *input.share : alone;
   share.together([&] {

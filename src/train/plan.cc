@@ -80,8 +80,8 @@ void require_possible(const RunOptions& options, const Dataset& data) {
 // What a model of this size takes whatever the clusters are.
 void require_memory_for_model(const TrainingPlan& plan) {
   const Model model = Model::planned(plan.options.model, shape_of(plan.data));
-  const uint64_t least =
-      model_bytes(plan.options, model) + model.sparse_input_bytes(0, 0) + least_evaluation_memory(model, plan.data);
+  const uint64_t least = model_bytes(plan.options, model) + model.sparse_input_bytes(0, 0) +
+                         least_evaluation_memory(model, plan.data, plan.options.train.smooth);
   if (memory_left(plan.budget) < least)
     refuse_memory_left(std::max(least, forecast_training_memory(plan)),
                        fmt::format("a model of {} weights", format_count(model.num_weights())));
@@ -158,7 +158,7 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
   if (options.method.method == Method::kVrGcn) bytes += EmbeddingHistory::planned_bytes(model, nodes);
   bytes += model_bytes(options, model) + model.workspace_bytes();
   bytes += share_of(share, scaled_bytes(options, data.features, plan.takes_product()));
-  bytes += least_evaluation_memory(model, data) +
+  bytes += least_evaluation_memory(model, data, options.train.smooth) +
            scaled_bytes(options, data.features, options.evaluated_product().has_value());
   bytes = std::max(bytes, least_aggregation_memory(data));
   if (options.train.evaluation.kind == EvaluationKind::kClusters)

@@ -206,7 +206,24 @@ void Predictor::require_smoothing() const {
   require_smoothable(data_);
 }
 
-Evaluation Predictor::evaluate(const EvaluationOptions& options, Smoothing smoothing) {
+Smoothing Predictor::smoothing(Smoothing asked) const {
+  if (asked != Smoothing::kTrained) return asked;
+  const ModelShape& shape = saved_.shape;
+  const Smoothing trained = shape.regression ? Smoothing::kNone : saved_.options.train.smooth;
+  const std::vector<std::string>& names = saved_.trained_on.class_names;
+  const bool same_classes = data_.labels.num_classes() == shape.num_classes &&
+                            data_.labels.multi_label() == shape.multi_label &&
+                            (names.empty() || data_.class_names.empty() || names == data_.class_names);
+  if (trained == Smoothing::kNone || (same_classes && is_smoothable(data_))) return trained;
+  log::note("no smoothing, which the model was tested with: {} has no labels of training and validation nodes",
+            data_.path.string());
+  return Smoothing::kNone;
+}
+
+Evaluation Predictor::evaluate(const EvaluationOptions& options, Smoothing asked) {
+  const Smoothing smoothing = asked == Smoothing::kTrained && options.kind == EvaluationKind::kBlocks
+                                  ? Smoothing::kNone
+                                  : this->smoothing(asked);
   group_.together([&] {
     require_comparable();
     if (smoothing == Smoothing::kNone) return;

@@ -28,11 +28,15 @@ class Predictor {
   // What the model calls its classes; numbers if it has no names.
   std::string class_name(uint32_t label) const;
 
+  // What `asked` means for this model and graph: kTrained is how its test was smoothed, or nothing, with a note, if the
+  // graph has no labels to smooth by.
+  Smoothing smoothing(Smoothing asked) const;
+
   // In a group: Error if the ranks have different graphs or models.
   void require_same_on_all_ranks() const;
 
   // Error if no node has both a label and a role.
-  Evaluation evaluate(const EvaluationOptions& options, Smoothing smoothing = Smoothing::kNone);
+  Evaluation evaluate(const EvaluationOptions& options, Smoothing smoothing = Smoothing::kTrained);
   // H_layer of all nodes, in the order of the store; the last layer's are the logits. In a group the first rank has
   // them, the others get a matrix of no rows; so below.
   SlabMatrix embeddings(uint32_t layer);

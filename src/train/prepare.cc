@@ -59,7 +59,8 @@ class InputPlan {
     if (input.cluster_evaluator) memory_.need("evaluation in blocks", input.cluster_evaluator->buffer_bytes(model));
     const uint64_t scaled =
         scaled_bytes(plan.options, plan.data.features, plan.options.evaluated_product().has_value());
-    memory_.need_at_times("exact evaluation", least_evaluation_memory(model, plan.data) + scaled);
+    memory_.need_at_times("exact evaluation",
+                          least_evaluation_memory(model, plan.data, plan.options.train.smooth) + scaled);
     memory_.settle(plan.budget, "this training");
     evaluation_memory_ = memory_.left_at_times() - scaled;
     log::note("{}{}", memory_.text(), rows() > 0 ? "" : "; the workspace of this method is not known ahead");

@@ -34,7 +34,7 @@ std::vector<std::pair<std::string, std::string>> small_citations(const char* hid
 
 const std::vector<Recipe>& all_recipes() {
   static const std::vector<Recipe> recipes = {
-      {kAutoRecipe, "chosen from counts of the graph, with reasons", {}},
+      {kAutoRecipe, "chosen from counts of the graph, with reasons; the default", {}},
       {kNoRecipe, "the fixed defaults of the options", {}},
       {"ppi",
        "PPI as in the paper's comparison: 3 layers of 512, 50 clusters, one per batch",

@@ -45,6 +45,14 @@ nlohmann::json describe_tally(const Tally& tally, const std::function<std::strin
   return json;
 }
 
+nlohmann::json describe_smoothing(const SmoothingChoice& choice) {
+  return {{"correct", choice.correct},
+          {"smooth", choice.smooth},
+          {"validation_before", choice.before},
+          {"validation_after", choice.after},
+          {"test_before", choice.test_before}};
+}
+
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data) {
   const Evaluation& evaluation = *summary.evaluation;
   const auto of_role = [&](const Tally& tally) {
@@ -94,6 +102,7 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
                            {"model_bytes", summary.model_bytes},
                            {"workspace_bytes", summary.workspace_bytes}};
   if (evaluation.rule.temperature) result["temperature"] = *evaluation.rule.temperature;
+  if (evaluation.smoothing) result["smoothing"] = describe_smoothing(*evaluation.smoothing);
   return result;
 }
 

@@ -10,6 +10,7 @@ namespace cgcn {
 
 // Scores, counts per class, and the confusion matrix if there is one.
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name);
+nlohmann::json describe_smoothing(const SmoothingChoice& choice);
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data);
 
 }  // namespace cgcn

@@ -21,10 +21,12 @@ Scores RunEvaluation::validate() {
 bool RunEvaluation::ranks() const { return selects_by_rank(plan_.options.train.select_by); }
 
 Evaluation RunEvaluation::test(RowSample* hidden) {
+  const TrainOptions& options = plan_.options.train;
   const OutputWork work{.ranks = true,
                         .rule = rule(),
                         .fits_temperature = true,
-                        .chooses_thresholds = plan_.options.train.thresholds == Thresholds::kValidation};
+                        .chooses_thresholds = options.thresholds == Thresholds::kValidation,
+                        .smoothing = is_smoothable(plan_.data) ? options.smooth : Smoothing::kNone};
   return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);
 }
 
@@ -85,7 +87,7 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const O
   const PreparedFeatures& features = whole();
   if (!share_) share_.emplace(group_, data.graph);
   const InferenceInput input{data.graph, features.x, features.aggregated, &*share_};
-  const uint64_t least = least_evaluation_memory(model_, data);
+  const uint64_t least = least_evaluation_memory(model_, data, work.smoothing);
   const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) <= plan_.budget;
   uint64_t memory = plan_.budget;
   if (!roomy) {  // what was planned, or less if the program has come to take more than its margin

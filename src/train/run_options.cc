@@ -119,10 +119,12 @@ void RunOptions::relate(OptionList& list) {
   need(
       {"normalise-rows"}, [this] { return !data.identity; }, "the graph has no features");
   need(
-      {"patience", "keep", "select-by", "thresholds", "eval-every", "evaluation", "evaluation-blocks"},
+      {"patience", "keep", "select-by", "thresholds", "smooth", "eval-every", "evaluation", "evaluation-blocks"},
       [this] { return data.has_validation; }, "there are no validation nodes");
   need(
       {"loss"}, [this] { return data.regression; }, "the labels are classes");
+  need(
+      {"smooth"}, [this] { return !data.regression; }, "the labels are numbers");
   need(
       {"thresholds"}, [this] { return data.multi_label; }, "every node has one class");
 }

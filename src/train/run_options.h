@@ -1,6 +1,6 @@
 // All that can be said about a run, in one list: partition, method, model, optimiser, training, evaluation.
 //
-// Later sources win: defaults, then a recipe, then a TOML file, then the command line.
+// Later sources win: defaults, then a recipe (choices.h if none is named), then a TOML file, then the command line.
 #pragma once
 
 #include <optional>

@@ -68,6 +68,7 @@ class Smoother {
         &logits);
     SmoothingChoice choice;
     choice.before = choice.after = score(logits);
+    choice.test_before = score(logits, true, Role::kTest);
     if (kind == Smoothing::kLabels) choice.after = -1;  // the model's own scores are no part of it
     if (kind == Smoothing::kCorrect || kind == Smoothing::kBoth) choose_correction(base, choice);
     if (kind != Smoothing::kCorrect) choose_smoothing(base, choice);
@@ -145,8 +146,8 @@ class Smoother {
     });
   }
 
-  // Micro F1 of the validation nodes; is_logits: else shares of the classes.
-  double score(const SlabMatrix& matrix, bool is_logits = true) {
+  // Micro F1 of the nodes of a role; is_logits: else shares of the classes.
+  double score(const SlabMatrix& matrix, bool is_logits = true, Role role = Role::kValidation) {
     Tally tally(data_.labels.num_classes(), data_.labels.multi_label());
     Buffer<float> scratch(kSmoothedRows * classes_), changed(kSmoothedRows * classes_);
     for (size_t begin = 0; begin < nodes_; begin += kSmoothedRows) {
@@ -154,7 +155,7 @@ class Smoother {
       const ConstMatrix rows = matrix.read_rows(range, scratch.data());
       std::vector<NodeId> scored;
       for (size_t v = range.begin; v < range.end; ++v)
-        if (is_known(data_, static_cast<NodeId>(v), Role::kValidation)) scored.push_back(static_cast<NodeId>(v));
+        if (is_known(data_, static_cast<NodeId>(v), role)) scored.push_back(static_cast<NodeId>(v));
       const float* values = rows.data;
       if (!is_logits) {
         for (const NodeId v : scored) {
@@ -276,18 +277,28 @@ class Smoother {
 std::string SmoothingChoice::text() const {
   std::string steps = correct > 0 ? fmt::format("correct {}", correct) : std::string();
   if (smooth > 0) steps += fmt::format("{}smooth {}", steps.empty() ? "" : ", ", smooth);
-  if (steps.empty()) return fmt::format("nothing did better than the model on validation (F1 {:.2f} %)", 100 * before);
+  if (!chosen()) return fmt::format("nothing did better than the model on validation (F1 {:.2f} %)", 100 * before);
   return fmt::format("{}: validation F1 {:.2f} % to {:.2f} %", steps, 100 * before, 100 * after);
+}
+
+namespace {
+
+bool has_known(const Dataset& data, Role role) {
+  for (NodeId v = 0; v < data.num_nodes() && data.labels.present(); ++v)
+    if (is_known(data, v, role)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool is_smoothable(const Dataset& data) {
+  return !data.labels.regression() && has_known(data, Role::kTrain) && has_known(data, Role::kValidation);
 }
 
 void require_smoothable(const Dataset& data) {
   if (data.labels.regression()) throw Error("spreads classes, and the labels are numbers", "--smooth", "leave it out");
-  bool train = false, validation = false;
-  for (NodeId v = 0; v < data.num_nodes() && data.labels.present() && !(train && validation); ++v) {
-    train = train || is_known(data, v, Role::kTrain);
-    validation = validation || is_known(data, v, Role::kValidation);
-  }
-  if (!train || !validation)
+  const bool train = has_known(data, Role::kTrain);
+  if (!is_smoothable(data))
     throw Error(fmt::format("the graph has no labelled {} nodes, {}", train ? "validation" : "training",
                             train ? "by which it is chosen" : "whose labels it spreads"),
                 "--smooth", "leave it out");
@@ -299,7 +310,7 @@ uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes) {
 
 SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
                                uint64_t memory) {
-  CGCN_CHECK(kind != Smoothing::kNone && logits.columns() == data.labels.num_classes());
+  CGCN_CHECK(kind != Smoothing::kNone && kind != Smoothing::kTrained && logits.columns() == data.labels.num_classes());
   if (memory < least_smoothing_memory(data, data.labels.num_classes()))
     refuse_memory_left(least_smoothing_memory(data, data.labels.num_classes()), "--smooth");
   return Smoother(data, rule, logits.columns(), memory).run(logits, kind);

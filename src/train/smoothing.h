@@ -32,10 +32,13 @@ inline constexpr double kAlphas[] = {0.2, 0.4, 0.6, 0.8, 0.9};
 struct SmoothingChoice {
   double correct = 0, smooth = 0;
   double before = 0, after = 0;  // micro F1 of the validation nodes, without and with it
-  std::string text() const;      // "correct 0.4, smooth 0.8: validation F1 81.20 % to 82.40 %"
+  double test_before = 0;        // of the test nodes, without it
+  bool chosen() const { return correct > 0 || smooth > 0; }
+  std::string text() const;  // "correct 0.4, smooth 0.8: validation F1 81.20 % to 82.40 %"
 };
 
-// Error if the graph has no training or no validation labels to use.
+// Whether the graph has classes of training and of validation nodes to use; Error if not.
+bool is_smoothable(const Dataset& data);
 void require_smoothable(const Dataset& data);
 
 // The least that it takes in addition to the logits.

@@ -82,6 +82,16 @@ void TrainOptions::list_options(OptionList& list) {
                   "multi-label: predict a class above the probability 0.5, or above the one with the best F1 of that "
                   "class on the validation nodes")
       .resumable();
+  list.add_choice(
+          "smooth", &smooth,
+          {{"none", Smoothing::kNone},
+           {"correct", Smoothing::kCorrect},
+           {"smooth", Smoothing::kSmooth},
+           {"both", Smoothing::kBoth},
+           {"labels", Smoothing::kLabels}},
+          "after training: spread the training nodes' errors (correct) and labels (smooth) along edges, Correct "
+          "and Smooth; or the labels alone; strength chosen on validation. evaluate and predict do the same")
+      .resumable();
   list.add("seed", &seed, "random seed of weights, dropout and batches").range(0, 9e18).common();
   list.add("standardise", &standardise, "scale each feature column to mean 0 and deviation 1 over the training nodes");
   list.add("normalise-rows", &normalise_rows, "divide each feature row by its sum");
@@ -108,13 +118,15 @@ void EvaluationOptions::list_options(OptionList& list) {
 
 void SmoothingOptions::list_options(OptionList& list) {
   list.add_choice("smooth", &kind,
-                  {{"none", Smoothing::kNone},
+                  {{"trained", Smoothing::kTrained},
+                   {"none", Smoothing::kNone},
                    {"correct", Smoothing::kCorrect},
                    {"smooth", Smoothing::kSmooth},
                    {"both", Smoothing::kBoth},
                    {"labels", Smoothing::kLabels}},
                   "spread the training nodes' errors (correct) and labels (smooth) along edges, Correct and Smooth; or "
-                  "the labels alone; strength chosen on validation");
+                  "the labels alone; strength chosen on validation. trained: as train --smooth was, if the graph has "
+                  "such labels");
 }
 
 uint32_t TrainOptions::clusters_per_batch(uint32_t num_clusters) const {

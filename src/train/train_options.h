@@ -26,11 +26,13 @@ struct EvaluationOptions {
   void list_options(OptionList& list);
 };
 
-// What is made of a model's output with the labels of the training nodes (smoothing.h).
-enum class Smoothing { kNone, kCorrect, kSmooth, kBoth, kLabels };
+// What is made of a model's output with the labels of the training nodes (smoothing.h). kTrained: what the run's own
+// option says.
+enum class Smoothing { kNone, kCorrect, kSmooth, kBoth, kLabels, kTrained };
 
+// Of a model that is used.
 struct SmoothingOptions {
-  Smoothing kind = Smoothing::kNone;
+  Smoothing kind = Smoothing::kTrained;
 
   void list_options(OptionList& list);
 };
@@ -51,6 +53,7 @@ struct TrainOptions {
   SelectBy select_by = SelectBy::kAuto;
   std::string class_weights = "none";  // or "balanced", or a file (class_weights.h)
   Thresholds thresholds = Thresholds::kFixed;
+  Smoothing smooth = Smoothing::kNone;             // of the test, and wherever the model is used
   RegressionLoss loss = RegressionLoss::kSquared;  // of labels that are numbers
   uint64_t seed = 1;
 

@@ -25,6 +25,8 @@ ROLES = {'train': 0, 'validation': 1, 'test': 2}
 
 
 def call(*arguments, expect=0):
+    if arguments[0] == 'train' and '--resume' not in arguments:
+        arguments += ('--recipe', 'none')
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == expect, (arguments, done.returncode, done.stdout, done.stderr)
     return done
@@ -241,6 +243,32 @@ def smooth(graph, p, kind, score):
     return p, chosen
 
 
+def smoothing_is_kept_with_the_model(work):
+    """train --smooth tests as evaluate --smooth does; evaluate and predict then do so themselves, also after a resumed run."""
+    for store in ('many', 'bits'):
+        plain, run = f'{work}/{store}-weak', f'{work}/{store}-smoothed'
+        trained = train(f'{work}/{store}', run, '--epochs', '2', '--smooth', 'both')
+        trained = json.loads(call('train', '--run', run, '--resume', '--epochs', '3', '--json', '--quiet').stdout)
+        asked = json.loads(call('evaluate', plain, '--smooth', 'both', '--json', '--quiet').stdout)
+        itself = json.loads(call('evaluate', run, '--json', '--quiet').stdout)
+        alone = json.loads(call('evaluate', plain, '--json', '--quiet').stdout)
+        for part in ('train', 'validation', 'test'):
+            assert trained[part]['micro_f1'] == asked[part]['micro_f1'] == itself[part]['micro_f1'], (store, part)
+        assert trained['smoothing'] == asked['smoothing'] == itself['smoothing'], store
+        assert trained['smoothing']['test_before'] == alone['test']['micro_f1'] and 'smoothing' not in alone
+        smoothed = probabilities(plain, f'{work}/s.npy', '--smooth', 'both')
+        assert np.array_equal(probabilities(run, f'{work}/t.npy'), smoothed), store
+        for own in (['--smooth', 'none'], ['--calibrated']):  # the temperature is that of the model's own output
+            more = own if own == ['--calibrated'] else []
+            assert np.array_equal(probabilities(run, f'{work}/t.npy', *own), probabilities(plain, f'{work}/u.npy', *more)), (store, own)
+    # A graph without labels to smooth by has the model's own output.
+    meta = json.load(open(f'{work}/many/meta.json'))
+    call('generate', f'{work}/other', '--nodes', '300', '--edges', '900', '--features', str(meta['features']['columns']), '--classes',
+         str(meta['labels']['classes']), '--split', '0/0/100', '--quiet')
+    done = call('evaluate', f'{work}/many-smoothed', f'{work}/other', '--json')
+    assert 'no smoothing' in done.stderr and 'smoothing' not in json.loads(done.stdout)
+
+
 def smoothing_is_correct_and_smooth(work):
     for store in ('many', 'bits', 'binary'):
         graph, run = Graph(f'{work}/{store}'), f'{work}/{store}-weak'
@@ -274,6 +302,7 @@ def smoothing_is_correct_and_smooth(work):
             with open(f'{work}/ids.txt', 'w') as ids:
                 ids.write('7\n3\n')
             assert np.array_equal(probabilities(run, f'{work}/t.npy', '--smooth', kind, '--nodes', f'{work}/ids.txt'), found[[7, 3]])
+    smoothing_is_kept_with_the_model(work)
     call('generate', f'{work}/unvalidated', '--nodes', '300', '--edges', '900', '--features', '5', '--split', '60/0/40', '--quiet')
     train(f'{work}/unvalidated', f'{work}/unvalidated-run')
     assert 'no labelled validation nodes' in call('evaluate', f'{work}/unvalidated-run', '--smooth', 'both', expect=2).stderr

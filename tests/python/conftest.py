@@ -45,7 +45,7 @@ def graph(small):
 
 @pytest.fixture
 def settings():
-    return dict(layers=2, hidden=16, epochs=8, parts=4, seed=3, verbose=0)
+    return dict(recipe="none", layers=2, hidden=16, epochs=8, parts=4, seed=3, verbose=0)
 
 
 def tensors(path):

@@ -278,6 +278,9 @@ def test_calibration_and_smoothing(graph, settings):
     assert np.array_equal(model.predict_proba(graph, nodes=[5, 2], smooth="both"), smoothed[[5, 2]])
     right = smoothed.argmax(1)[graph.nodes_of("test")] == graph.labels[graph.nodes_of("test")]
     assert model.evaluate(graph, smooth="both")["test"]["accuracy"] == pytest.approx(right.mean())
+    again = cg.ClusterGCNClassifier(**settings, smooth="both").fit(graph)  # and then it needs no word more
+    assert np.array_equal(again.predict_proba(graph), smoothed) and again.scores_["test"] == model.evaluate(graph, smooth="both")["test"]
+    assert np.array_equal(again.predict_proba(graph, smooth="none"), plain)
     with pytest.raises(cg.Error, match="smooth=.*(not one of|sideways)"):
         model.predict(graph, smooth="sideways")
 

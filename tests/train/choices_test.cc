@@ -68,6 +68,25 @@ TEST(Choices, FewLabelsOfAlikeNeighboursAreSmoothed) {
   EXPECT_EQ(chosen(counts).at("normalisation"), "symmetric");
 }
 
+TEST(Choices, NeighboursLabelsAreSpreadWhereTheyAreAlike) {
+  GraphCounts counts = usual();
+  EXPECT_EQ(chosen(counts).at("smooth"), "both");
+  const auto not_with = [](auto&& change) {
+    GraphCounts changed = usual();
+    change(changed);
+    return chosen(changed).count("smooth") == 0;
+  };
+  EXPECT_TRUE(not_with([](GraphCounts& c) { c.homophily = 0.3; }));
+  EXPECT_TRUE(not_with([](GraphCounts& c) { c.joining_edges = 0; }));  // no test node has a labelled neighbour
+  EXPECT_TRUE(not_with([](GraphCounts& c) { c.has_validation = false; }));
+  EXPECT_TRUE(not_with([](GraphCounts& c) { c.regression = true; }));
+  EXPECT_TRUE(not_with([](GraphCounts& c) { c.nodes = 100'000'000; }));
+  EXPECT_FALSE(not_with([](GraphCounts& c) { c.multi_label = true, c.homophily = -1; }));
+  RunOptions tight;
+  tight.memory.memory = "200M";
+  EXPECT_EQ(chosen(counts, {"memory"}, tight).count("smooth"), 0u);
+}
+
 TEST(Choices, SmallGraphsAreOneBatchAndLargeOnesHaveFewerEpochs) {
   GraphCounts small = usual(), large = usual();
   small.nodes = 5000;
