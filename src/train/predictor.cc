@@ -221,7 +221,7 @@ Smoothing Predictor::smoothing(Smoothing asked) const {
 }
 
 Evaluation Predictor::evaluate(const EvaluationOptions& options, Smoothing asked) {
-  const Smoothing smoothing = asked == Smoothing::kTrained && options.kind == EvaluationKind::kBlocks
+  const Smoothing smoothing = asked == Smoothing::kTrained && options.kind == EvaluationKind::kClusters
                                   ? Smoothing::kNone
                                   : this->smoothing(asked);
   group_.together([&] {
