@@ -188,7 +188,7 @@ void Chooser::choose_network() {
   const bool projects = counts_.columns >= kVeryWide && known_.method.method != Method::kVrGcn &&
                         !any_set({"first-layer", "input-normalisation", "input-projection"});
   if (projects) set("input-projection", "true", columns + " become few before they are aggregated");
-  if (batches_ == 1 && !projects && !is_set_("layer-norm"))
+  if (batches_ == 1 && !projects && !known_.model.input_projection && !is_set_("layer-norm"))
     set("batch-norm", "true", "one batch: its statistics are the graph's");
   set("dropout", counts_.columns < kWide ? 0.3 : 0.5, columns);
   if (counts_.columns < kWide) set("input-dropout", 0, columns + ", each of which may matter");
