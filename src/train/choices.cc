@@ -99,6 +99,7 @@ class Chooser {
   void choose_steps();
   void choose_smoothing();
   bool may_copy_features() const;
+  bool choose_rows(const std::string& reason);
   uint64_t trained_nodes() const { return transductive_ ? counts_.nodes : counts_.training; }
 
   const GraphCounts& counts_;
@@ -151,8 +152,15 @@ void Chooser::choose_features() {
         fmt::format("{} of the feature columns are far from mean 0, deviation 1", percent(counts_.uneven_columns)));
 }
 
-// Kipf and Welling's form, wide and strongly regularised. Rows of words are brought to one length: long ones would
-// decide what is learnt from so few.
+// Rows of words are brought to one length: long ones would decide what is learnt. Returns whether they are.
+bool Chooser::choose_rows(const std::string& reason) {
+  const bool words = counts_.features == FeatureMatrix::Kind::kSparse && !counts_.negative_entries;
+  const bool chosen = words && may_copy_features() && !any_set({"normalise-rows", "standardise"});
+  if (chosen) set("normalise-rows", "true", reason);
+  return chosen || known_.train.normalise_rows;
+}
+
+// Kipf and Welling's form, wide and strongly regularised.
 void Chooser::choose_few_labels_network() {
   const std::string reason = fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
                                          format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
@@ -164,10 +172,7 @@ void Chooser::choose_few_labels_network() {
   set("layer-norm", "false", reason);
   set("bias", "true", reason);
   set("dropout", 0.8, reason);
-  const bool words =
-      counts_.features == FeatureMatrix::Kind::kSparse && !counts_.negative_entries && may_copy_features();
-  const bool rows = known_.train.normalise_rows || (words && !any_set({"normalise-rows", "standardise"}));
-  if (rows) set("normalise-rows", "true", reason);
+  const bool rows = choose_rows(reason);
   set("weight-decay", rows ? 0.001 : 0.01, reason);
   set("lr", rows ? 0.01 : 0.002, reason);
   set("decay-scope", "first-layer", reason);
@@ -175,18 +180,25 @@ void Chooser::choose_few_labels_network() {
 }
 
 // BatchNorm where one batch is the whole graph, whose statistics are those of inference; clusters differ in them.
+// Behind a projection of many columns its running statistics take a hundred steps to come near those of a batch.
 void Chooser::choose_network() {
   constexpr uint64_t kWide = 512, kVeryWide = 2000;  // feature columns
-  const std::string labels = fmt::format("{} training nodes", format_count(counts_.labelled));
-  if (batches_ == 1 && !is_set_("layer-norm")) set("batch-norm", "true", "one batch: its statistics are the graph's");
   const std::string columns = fmt::format("{} feature columns", format_count(counts_.columns));
+  // vrgcn keeps no history of features.
+  const bool projects = counts_.columns >= kVeryWide && known_.method.method != Method::kVrGcn &&
+                        !any_set({"first-layer", "input-normalisation", "input-projection"});
+  if (projects) set("input-projection", "true", columns + " become few before they are aggregated");
+  if (batches_ == 1 && !projects && !known_.model.input_projection && !is_set_("layer-norm"))
+    set("batch-norm", "true", "one batch: its statistics are the graph's");
   set("dropout", counts_.columns < kWide ? 0.3 : 0.5, columns);
   if (counts_.columns < kWide) set("input-dropout", 0, columns + ", each of which may matter");
-  if (batches_ == 1) set("hidden", 128, labels);
-  // vrgcn keeps no history of features.
-  if (counts_.columns >= kVeryWide && known_.method.method != Method::kVrGcn &&
-      !any_set({"first-layer", "input-normalisation"}))
-    set("input-projection", "true", columns + " become few before they are aggregated");
+  if (batches_ == 1) set("hidden", 128, fmt::format("{} training nodes", format_count(counts_.labelled)));
+  const std::string words =
+      fmt::format("{} sparse feature columns without negative values: words", format_count(counts_.columns));
+  if (!choose_rows(words)) return;
+  set("layers", 2, words + " say most by themselves");
+  set("weight-decay", 0.0005, words + " are many to learn weights for");
+  set("lr", 0.005, words);
 }
 
 void Chooser::choose_batches() {

@@ -19,22 +19,24 @@ def test_fit_and_train_give_the_same_bits(small, settings, features, threads, tm
     graph.save(tmp_path / "store")
     cg.ClusterGCNClassifier(**settings, threads=threads).fit(graph, run=tmp_path / "python")
     run_program("train", tmp_path / "store", "--run", tmp_path / "line", "--layers", 2, "--hidden", 16, "--epochs", 8,
-                "--parts", 4, "--seed", 3, "--threads", 3 - threads, "--quiet")
+                "--parts", 4, "--seed", 3, "--threads", 3 - threads, "--recipe", "none", "--quiet")
     for name in ("last.safetensors", "best.safetensors"):
         assert tensors(tmp_path / "python" / name) == tensors(tmp_path / "line" / name)
 
 
-# What is chosen from the graph is the same, too.
-@pytest.mark.parametrize("recipe", ["auto", "none", "small"])
+# What is chosen from the graph is the same, too; without a name it is chosen.
+@pytest.mark.parametrize("recipe", [None, "auto", "none", "small"])
 def test_recipes_give_the_same_bits(small, recipe, tmp_path, run_program):
     adjacency, X, y, split = small
     graph = cg.Graph.from_scipy(adjacency, X, y, split=split)
     graph.save(tmp_path / "store")
     cg.ClusterGCNClassifier(recipe=recipe, epochs=3, verbose=0).fit(graph, run=tmp_path / "python")
-    run_program("train", tmp_path / "store", "--run", tmp_path / "line", "--recipe", recipe, "--epochs", 3, "--quiet")
+    named = ["--recipe", recipe] if recipe else []
+    run_program("train", tmp_path / "store", "--run", tmp_path / "line", *named, "--epochs", 3, "--quiet")
     assert tensors(tmp_path / "python" / "last.safetensors") == tensors(tmp_path / "line" / "last.safetensors")
     config = [(tmp_path / name / "config.toml").read_text() for name in ("python", "line")]
     assert config[0] == config[1]
+    assert ("transductive = true" in config[0]) == (recipe != "none")
 
 
 # NumPy may use the same OpenBLAS: its number of threads and its kernels are its own.

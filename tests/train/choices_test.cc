@@ -68,6 +68,30 @@ TEST(Choices, FewLabelsOfAlikeNeighboursAreSmoothed) {
   EXPECT_EQ(chosen(counts).at("normalisation"), "symmetric");
 }
 
+TEST(Choices, WordsHaveRowsOfOneLength) {
+  GraphCounts counts = usual();
+  counts.nodes = 20'000;
+  counts.features = FeatureMatrix::Kind::kSparse;
+  counts.columns = 1000;
+  counts.entries_per_row = 60;
+  EXPECT_EQ(chosen(counts).at("normalise-rows"), "true");
+  EXPECT_EQ(chosen(counts).at("layers"), "2");
+  EXPECT_EQ(chosen(counts).at("batch-norm"), "true");
+  EXPECT_EQ(chosen(counts).count("input-projection"), 0u);
+  EXPECT_EQ(chosen(counts, {"standardise"}).count("normalise-rows"), 0u);  // which it contradicts
+  GraphCounts many = counts, signs = counts, large = counts;
+  many.columns = 6000;
+  EXPECT_EQ(chosen(many).at("input-projection"), "true");
+  EXPECT_EQ(chosen(many).count("batch-norm"), 0u);
+  signs.negative_entries = true;  // a row may sum to nothing
+  EXPECT_EQ(chosen(signs).count("normalise-rows"), 0u);
+  large.nodes = 50'000'000;  // whose features should not be copied
+  EXPECT_EQ(chosen(large).count("normalise-rows"), 0u);
+  counts.training = counts.labelled = 200;
+  EXPECT_EQ(chosen(counts).at("normalise-rows"), "true");
+  EXPECT_EQ(chosen(counts).at("conv"), "plain");
+}
+
 TEST(Choices, NeighboursLabelsAreSpreadWhereTheyAreAlike) {
   GraphCounts counts = usual();
   EXPECT_EQ(chosen(counts).at("smooth"), "both");
@@ -139,6 +163,12 @@ TEST(Choices, CountsAreThoseOfTheGraph) {
         ++compared;
         alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
       }
+    }
+    if (counts.features == FeatureMatrix::Kind::kSparse) {
+      bool negative = false;
+      for (NodeId v = 0; v < data.num_nodes(); ++v)
+        for (const float value : data.features.row_values(v)) negative = negative || value < 0;
+      EXPECT_EQ(counts.negative_entries, negative);
     }
     EXPECT_EQ(counts.labelled, labelled);
     EXPECT_EQ(counts.joining_edges, joining);
