@@ -39,7 +39,7 @@ TEST(DoubtfulFiles, NumbersInOtherNotationsAreNoCategories) {
     files.write("split.csv", "id,split\na,train\nb,train\nc,val\nd,test\n");
     for (const Categorical how : {Categorical::kRefuse, Categorical::kOneHot}) {
       files.options.categorical = how;
-      EXPECT_THAT(files.error(), AllOf(HasSubstr("features.csv:2: column 'income' holds numbers that cannot be read"),
+      EXPECT_THAT(files.error(), AllOf(HasSubstr("features.csv:2: numbers that cannot be read in column 'income'"),
                                        HasSubstr("write numbers as 1234.5"), Not(HasSubstr("one-hot"))))
           << number;
     }
