@@ -102,7 +102,7 @@ MUTATIONS = [
     ("ties count as won in ROC-AUC", "train/ranking.cc", "static_cast<double>(with + with_now);", "static_cast<double>(2 * with_now);", ["train:Ranking*"], ""),
     ("the temperature is fitted on all nodes", "train/calibration.cc", "if (data.role(v) != Role::kValidation) continue;", "", ["train:Calibration*"], ""),
     ("smoothing starts from the labels of all nodes", "train/smoothing.cc", "            if (!is_known(data_, v, Role::kTrain)) continue;\n            for", "            if (!data_.labels.known(v)) continue;\n            for", ["cli/scores_test.py"], ""),
-    ("balanced weights count absent classes", "train/class_weights.cc", "all / (present * count)", "all / (classes * count)", ["cli/scores_test.py"], ""),
+    ("balanced weights count absent classes", "train/class_weights.cc", "all / (present * count)", "all / (classes * count)", ["train:ClassWeights.*"], ""),
     ("the deviation over seeds is divided by n", "train/seed_scores.cc", "squares / (count - 1)", "squares / count", ["cli/scores_test.py"], ""),
     # dist, engine
     ("a rank sums its own share only", "dist/slot_sum.cc", "for (const TreeNode node : subtrees_of(slots_of(r, ranks, slots_), slots_)) sum.push(node, *arriving++, add);", "", ["dist"], ""),

@@ -89,6 +89,25 @@ TEST(EngineGraph, RowsInTheRightLayoutAreUsedWhereTheyLie) {
   EXPECT_EQ(again.hash(), graph.hash());
 }
 
+// Of a CSR whose two directions differ: not taken as it lies, but as import does.
+TEST(EngineGraph, WeightsOfTheTwoDirectionsOfAnEdgeBecomeTheirMean) {
+  const std::vector<int64_t> offsets = {0, 1, 2};
+  const std::vector<int32_t> targets = {1, 0};
+  for (const float back : {2.0f, 4.0f}) {
+    const std::vector<float> weights = {2, back};
+    GraphArrays rows;
+    rows.nodes = 2;
+    rows.offsets = view(offsets);
+    rows.targets = view(targets);
+    rows.weights = view(weights);
+    const Graph graph = Graph::from_arrays(rows);
+    const auto* kept = static_cast<const float*>(graph.weights().data);
+    EXPECT_EQ(kept[0], (2 + back) / 2);
+    EXPECT_EQ(kept[1], (2 + back) / 2);
+    EXPECT_EQ(kept == weights.data(), back == 2);
+  }
+}
+
 TEST(EngineGraph, IsPartitionedIntoClusters) {
   Communities communities;
   const Graph graph = Graph::from_arrays(communities.arrays);

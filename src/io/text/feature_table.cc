@@ -201,7 +201,7 @@ NodeId FeatureTable::scan(NodeIndex* index) {
 void FeatureTable::settle_kinds() {
   std::string problem, hint;
   uint64_t line = 0;
-  std::vector<std::string> missing, texts, drop;
+  std::vector<std::string> missing, texts, foreign, drop;
   const auto refuse = [&](const Column& column, uint64_t at) {
     if (line == 0 || at < line) line = at;
     drop.push_back(head_.header ? head_.names[column.source] : std::to_string(column.source + 1));
@@ -214,10 +214,7 @@ void FeatureTable::settle_kinds() {
       refuse(column, column.first_text);
     } else if (column.foreign_numbers > 0 && !column.encoding.one_hot &&
                2 * (column.foreign_numbers + column.numbers) >= column.texts + column.numbers) {
-      add_sentence(problem, fmt::format("{} holds numbers that cannot be read, such as {}", shown,
-                                        show(column.foreign_example)));
-      add_sentence(hint,
-                   "write numbers as 1234.5, without commas and signs (pandas: read_csv with decimal or thousands)");
+      foreign.push_back(fmt::format("{} ({})", shown, show(column.foreign_example)));
       refuse(column, column.first_text);
     } else if (column.texts > 0 && !column.encoding.one_hot && (column.numbers > column.texts || fitted_)) {
       add_sentence(problem, fmt::format("{} holds {}, which is not a number", shown, show(column.example)));
@@ -237,6 +234,11 @@ void FeatureTable::settle_kinds() {
       add_sentence(problem, fmt::format("{} holds no value at all", shown));
       refuse(column, column.first_missing);
     }
+  }
+  if (!foreign.empty()) {
+    add_sentence(problem, fmt::format("numbers that cannot be read in {}", fmt::join(foreign, ", ")));
+    add_sentence(hint,
+                 "write numbers as 1234.5, without commas and signs (pandas: read_csv with decimal or thousands)");
   }
   if (!texts.empty()) {
     add_sentence(problem, fmt::format("text in {}", fmt::join(texts, ", ")));
