@@ -12,8 +12,8 @@
 
 #include "common/hash.h"
 #include "common/log.h"
-#include "process/launch.h"
 #include "dist/slot_sum.h"
+#include "process/launch.h"
 
 namespace cgcn::dist {
 namespace {
