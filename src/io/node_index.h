@@ -45,7 +45,8 @@ class NodeIndex {
   // All nodes are known, from the file named here: put() only finds from now on.
   void close(fs::path counted_in);
   NodeId size() const { return size_; }
-  bool has_names() const;                        // after close(): ids are not the nodes' numbers 0 … n-1
+  bool has_names() const;  // after close(): ids are not the nodes' numbers 0 … n-1
+  bool has_texts() const { return textual_; }
   bool identical() const { return identical_; }  // final(number) == number
   NodeId final(NodeId number) const { return identical_ ? number : bits_.empty() ? order_[number] : rank(number); }
   NodeIds take_ids();  // for the store; after this only size() and final() may be used

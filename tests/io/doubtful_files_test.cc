@@ -208,6 +208,11 @@ TEST(DoubtfulFiles, WhichRowAnArrayMeansIsSaid) {
   Doubtful files;
   test::write_npy<uint8_t>(files.folder / "g/split.npy", {0, 1, 2, 0}, {4});
   EXPECT_THAT(files.error(), HasSubstr("split.npy: has rows, but only edges.csv says which nodes there are"));
+  files.write("edges.csv", "7,3\n3,5\n5,9\n");
+  EXPECT_THAT(files.roles(), ElementsAre(0, 1, 2, 0));
+  EXPECT_THAT(files.report.lines,
+              Contains("split.npy: an array of roles, row i is the node with the i-th smallest id"));
+  files.write("edges.csv", "source,target\na,b\nb,c\nc,d\n");
   files.write("features.csv", "id,x\nd,1\nc,2\nb,3\na,4\n");
   test::write_npy<int32_t>(files.folder / "g/labels.npy", {0, 1, 2, 0}, {4});
   const Dataset data = files.import();

@@ -309,6 +309,19 @@ TEST_P(Kernels, AdamEqualsItsTwin) {
   }
 }
 
+// Where there is no gradient nothing moves, and one as small as ε makes a smaller step.
+TEST_P(Kernels, AdamsEpsilonCounts) {
+  AdamCoefficients k;
+  k.step_size = 1;
+  for (const size_t size : kWidths) {
+    std::vector<float> gradient(size, 0.0f), value(size, 0.5f), m(size, 0.0f), v(size, 0.0f);
+    gradient[0] = 1e-7f;  // m = 1e-8, √v = 3.2e-9: less than ε
+    adam_step(k, size, gradient.data(), value.data(), m.data(), v.data());
+    EXPECT_NEAR(value[0], 0.5f - 1e-8f / (std::sqrt(0.001f) * 1e-7f + 1e-8f), 1e-4f);
+    for (size_t i = 1; i < size; ++i) ASSERT_EQ(value[i], 0.5f) << i;
+  }
+}
+
 TEST_P(Kernels, SquaresAndFiniteness) {
   for (const size_t size : {1, 17, 1000, 1024, 5000}) {
     TestMatrix m(1, size, 1);

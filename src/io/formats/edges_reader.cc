@@ -416,6 +416,7 @@ class TextImport {
   std::string rows_of_array(const fs::path& file) const {
     if (!index_->has_names()) return "row i is node i";
     if (features_) return fmt::format("row i is row i of {}", files_.features.filename().string());
+    if (!index_->has_texts()) return "row i is the node with the i-th smallest id";
     throw Error(fmt::format("has rows, but only {} says which nodes there are", files_.edges.filename().string()),
                 file.string(), fmt::format("give it as {}.csv, with a column of ids", file.stem().string()));
   }
