@@ -12,10 +12,11 @@ constexpr uint64_t kSampledRows = 5000;  // of features, evenly over the nodes
 
 // With fewer labels than both, the network must be kept from overfitting them: smoothing over edges does more than
 // weights can.
-constexpr double kFewLabels = 0.1;      // of the nodes
-constexpr uint64_t kFewPerClass = 100;  // training nodes
-constexpr double kAlike = 0.5;          // homophily from which on neighbours are of use as they are
-constexpr uint64_t kOneBatch = 30'000;  // nodes that are trained on as one batch
+constexpr double kFewLabels = 0.1;       // of the nodes
+constexpr uint64_t kFewPerClass = 100;   // training nodes
+constexpr uint64_t kLeastCompared = 40;  // neighbours of training nodes, of whose classes a share says something
+constexpr double kAlike = 0.5;           // homophily from which on neighbours are of use as they are
+constexpr uint64_t kOneBatch = 30'000;   // nodes that are trained on as one batch
 constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
 constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
 
@@ -41,7 +42,7 @@ void count_edges(const Dataset& data, GraphCounts& counts) {
     }
   }
   if (!data.graph.directed()) counts.training_edges /= 2;
-  if (compared > 0) counts.homophily = static_cast<double>(alike) / static_cast<double>(compared);
+  if (compared >= kLeastCompared) counts.homophily = static_cast<double>(alike) / static_cast<double>(compared);
 }
 
 bool has_negative_entries(const FeatureMatrix& features) {
@@ -243,6 +244,8 @@ void Chooser::choose_smoothing() {
     return;
   if (counts_.multi_label)
     set("smooth", "both", "labels of neighbours are known; validation decides how much they count");
+  else if (counts_.homophily < 0)
+    set("smooth", "both", "few edges join training nodes; validation decides how much labels of neighbours count");
   else if (counts_.homophily >= kAlike)
     set("smooth", "both",
         fmt::format("{} of the edges between training nodes join equal classes; validation decides how much they count",

@@ -261,12 +261,12 @@ def smoothing_is_kept_with_the_model(work):
         for own in (['--smooth', 'none'], ['--calibrated']):  # the temperature is that of the model's own output
             more = own if own == ['--calibrated'] else []
             assert np.array_equal(probabilities(run, f'{work}/t.npy', *own), probabilities(plain, f'{work}/u.npy', *more)), (store, own)
-    # A graph without labels to smooth by has the model's own output.
+    # A graph without validation nodes to choose by has the model's own output.
     meta = json.load(open(f'{work}/many/meta.json'))
     call('generate', f'{work}/other', '--nodes', '300', '--edges', '900', '--features', str(meta['features']['columns']), '--classes',
-         str(meta['labels']['classes']), '--split', '0/0/100', '--quiet')
-    done = call('evaluate', f'{work}/many-smoothed', f'{work}/other', '--json')
-    assert 'no smoothing' in done.stderr and 'smoothing' not in json.loads(done.stdout)
+         str(meta['labels']['classes']), '--split', '60/0/40', '--quiet')
+    assert 'no smoothing' in call('evaluate', f'{work}/many-smoothed', f'{work}/other').stderr
+    assert 'smoothing' not in json.loads(call('evaluate', f'{work}/many-smoothed', f'{work}/other', '--json').stdout)
 
 
 def smoothing_is_correct_and_smooth(work):
