@@ -72,7 +72,9 @@ TEST_F(Predict, OnlyNodesWithoutALabel) {
   write_file_atomically(folder_ / "ids", "17\n18\n");
   using Rows = std::vector<std::vector<std::string>>;
   EXPECT_EQ(rows_of(predicted({"r", "partly", "--unlabelled", "--nodes", "ids"})), Rows({all[17]}));
-  write_file_atomically(folder_ / "ids", "\xEF\xBB\xBF17\r\n");  // as Notepad and Excel begin a file
+  write_file_atomically(folder_ / "ids",
+                        "\xEF\xBB\xBF"
+                        "17\r\n");  // as Notepad and Excel begin a file
   EXPECT_EQ(rows_of(predicted({"r", "partly", "--nodes", "ids"})), Rows({all[17]}));
   write_file_atomically(folder_ / "ids", "id\n17\n");
   EXPECT_THAT(refused({"predict", "r", "partly", "--nodes", "ids"}),
