@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "batch/methods.h"
 #include "common/log.h"
+#include "common/random.h"
 #include "graph/graph_builder.h"
 #include "support.h"
 
@@ -95,12 +98,13 @@ TEST(Draws, FanoutsOfABatchCountFromTheLastLayerDown) {
   log::set_level(log::Level::kNormal);
 }
 
-// Batch i of epoch e is cluster i of the permutation that seed and e give, and no other.
-TEST(Draws, EveryEpochHasItsOwnOrderOfClusters) {
+constexpr NodeId kNodes = 60;
+constexpr uint32_t kClusters = 12;
+constexpr uint64_t kSeed = 7;
+
+// A path, cut at random.
+ClusterLayout make_clusters(const fs::path& store) {
   log::set_level(log::Level::kQuiet);
-  const test::TemporaryFolder folder;
-  constexpr NodeId kNodes = 60;
-  constexpr uint32_t kClusters = 12;
   Dataset data;
   EdgeList edges;
   for (NodeId v = 0; v + 1 < kNodes; ++v) edges.add(v, v + 1);
@@ -108,12 +112,48 @@ TEST(Draws, EveryEpochHasItsOwnOrderOfClusters) {
   data.features = FeatureMatrix::dense(std::vector<float>(kNodes, 1.0f), 1);
   data.labels = Labels::single(std::vector<int32_t>(kNodes, 0), 1);
   data.split = std::vector<uint8_t>(kNodes, 0);
-  write_store(folder / "s", data, StagedDirectory::Existing::kRefuse);
+  write_store(store, data, StagedDirectory::Existing::kRefuse);
   PartitionOptions partition;
   partition.method = PartitionMethod::kRandom;
   partition.parts = kClusters;
-  const ClusterLayout layout = ensure_partition(Store(folder / "s"), partition).layout;
-  constexpr uint64_t kSeed = 7;
+  const ClusterLayout layout = ensure_partition(Store(store), partition).layout;
+  log::set_level(log::Level::kNormal);
+  return layout;
+}
+
+uint32_t cluster_of(const ClusterLayout& layout, NodeId v) {
+  const auto offsets = layout.cluster_offsets.span();
+  return static_cast<uint32_t>(std::upper_bound(offsets.begin(), offsets.end(), v) - offsets.begin() - 1);
+}
+
+// The q clusters of batch i of epoch e are the first of a permutation that seed, e and i give.
+TEST(Draws, EveryIndependentBatchHasItsOwnClusters) {
+  constexpr uint32_t kPerBatch = 3;
+  const test::TemporaryFolder folder;
+  const ClusterLayout layout = make_clusters(folder / "s");
+  const ClusterBatches batches(
+      layout, {.clusters_per_batch = kPerBatch, .draw = ClusterDraw::kIndependent, .normalisation = {}, .seed = kSeed});
+  const auto storage = batches.make_storage();
+  std::set<std::set<uint32_t>> different;
+  for (uint32_t epoch = 0; epoch < 2; ++epoch)
+    for (uint32_t i = 0; i < batches.batches_per_epoch(); ++i) {
+      std::vector<uint32_t> order(kClusters);
+      std::iota(order.begin(), order.end(), 0u);
+      Random random(kSeed, Purpose::kBatchOrder, epoch, i, 1);
+      for (uint32_t k = 0; k < kPerBatch; ++k) std::swap(order[k], order[k + random.below(kClusters - k)]);
+      batches.prepare(epoch, i, *storage);
+      std::set<uint32_t> found;
+      for (const NodeId v : storage->batch.inputs) found.insert(cluster_of(layout, v));
+      EXPECT_EQ(found, std::set<uint32_t>(order.begin(), order.begin() + kPerBatch)) << epoch << ' ' << i;
+      different.insert(found);
+    }
+  EXPECT_GT(different.size(), 5u);  // of eight; 220 are possible
+}
+
+// Batch i of epoch e is cluster i of the permutation that seed and e give, and no other.
+TEST(Draws, EveryEpochHasItsOwnOrderOfClusters) {
+  const test::TemporaryFolder folder;
+  const ClusterLayout layout = make_clusters(folder / "s");
   const ClusterBatches batches(layout, {.clusters_per_batch = 1, .normalisation = {}, .seed = kSeed});
   const auto storage = batches.make_storage();
   std::vector<std::vector<uint32_t>> orders;
@@ -123,15 +163,12 @@ TEST(Draws, EveryEpochHasItsOwnOrderOfClusters) {
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < batches.batches_per_epoch(); ++i) {
       batches.prepare(epoch, i, *storage);
-      const auto offsets = layout.cluster_offsets.span();
-      order.push_back(static_cast<uint32_t>(std::upper_bound(offsets.begin(), offsets.end(), storage->batch.inputs[0]) -
-                                            offsets.begin() - 1));
+      order.push_back(cluster_of(layout, storage->batch.inputs[0]));
     }
     EXPECT_EQ(order, expected) << epoch;
     EXPECT_EQ(std::count(orders.begin(), orders.end(), order), 0) << "the order of an earlier epoch";
     orders.push_back(order);
   }
-  log::set_level(log::Level::kNormal);
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ TEST(TextHeaders, LabelsUnderUnknownNames) {
   test::write_text(folder / "g/edges.csv", "a,b\nb,c\n");
   test::write_text(folder / "g/labels.csv", "paper,subject\na,red\nb,blue\nc,red\n");
   EXPECT_EQ(read_folder(folder / "g", folder / "s").data.num_nodes(), 3u);  // the edges have no node 'paper'
-  test::write_text(folder / "g/labels.csv", "paper,subject\na,red\n");      // too few lines to tell
+  // Nor one 'z': which of the two is no node cannot be told.
+  test::write_text(folder / "g/labels.csv", "paper,subject\na,red\nb,blue\nc,red\nz,red\n");
   const Reading reading = read_folder(folder / "g", folder / "s");
   EXPECT_THAT(reading.warnings, HasSubstr("label of node 'paper', which has no edge"));
   EXPECT_THAT(reading.warnings, HasSubstr("call them id and label"));
