@@ -12,11 +12,11 @@ constexpr uint64_t kSampledRows = 5000;  // of features, evenly over the nodes
 
 // With fewer labels than both, the network must be kept from overfitting them: smoothing over edges does more than
 // weights can.
-constexpr double kFewLabels = 0.1;       // of the nodes
-constexpr uint64_t kFewPerClass = 100;   // training nodes
-constexpr uint64_t kLeastCompared = 40;  // neighbours of training nodes, of whose classes a share says something
-constexpr double kAlike = 0.5;           // homophily from which on neighbours are of use as they are
-constexpr uint64_t kOneBatch = 30'000;   // nodes that are trained on as one batch
+constexpr double kFewLabels = 0.1;        // of the nodes
+constexpr uint64_t kFewPerClass = 100;    // training nodes
+constexpr uint64_t kLeastCompared = 100;  // neighbours of training nodes, of whose classes a share says something
+constexpr double kAlike = 0.5;            // homophily from which on neighbours are of use as they are
+constexpr uint64_t kOneBatch = 30'000;    // nodes that are trained on as one batch
 constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
 constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
 

@@ -172,7 +172,7 @@ TEST(Choices, CountsAreThoseOfTheGraph) {
     }
     EXPECT_EQ(counts.labelled, labelled);
     EXPECT_EQ(counts.joining_edges, joining);
-    EXPECT_EQ(counts.homophily, compared >= 40 ? double(alike) / double(compared) : -1.0);
+    EXPECT_EQ(counts.homophily, compared >= 100 ? double(alike) / double(compared) : -1.0);
   }
 }
 
