@@ -171,5 +171,30 @@ TEST(Draws, EveryEpochHasItsOwnOrderOfClusters) {
   }
 }
 
+// The targets of an epoch's batches, one after the other, are the permutation of the training nodes that seed and epoch
+// give.
+TEST(Draws, EveryEpochHasItsOwnOrderOfTargets) {
+  const test::TemporaryFolder folder;
+  const ClusterLayout layout = make_clusters(folder / "s");
+  for (const Method method : {Method::kSgd, Method::kGraphSage, Method::kFastGcn, Method::kVrGcn}) {
+    MethodOptions options;
+    options.method = method;
+    options.targets = 7;
+    const auto batches = make_batch_source(options, layout, {.normalisation = {}, .seed = kSeed}, 2);
+    const auto storage = batches->make_storage();
+    for (uint32_t epoch = 0; epoch < 3; ++epoch) {
+      std::vector<NodeId> expected(kNodes), found;
+      std::iota(expected.begin(), expected.end(), NodeId{0});
+      Random(kSeed, Purpose::kBatchOrder, epoch).shuffle(std::span(expected));
+      for (uint32_t i = 0; i < batches->batches_per_epoch(); ++i) {
+        batches->prepare(epoch, i, *storage);
+        const Batch& batch = storage->batch;
+        found.insert(found.end(), batch.inputs.begin(), batch.inputs.begin() + batch.num_outputs);
+      }
+      EXPECT_EQ(found, expected) << static_cast<int>(method) << ' ' << epoch;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cgcn
