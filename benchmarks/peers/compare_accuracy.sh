@@ -19,7 +19,7 @@ trap 'rm -rf "$run"' EXIT
 if grep -qm 1 avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-SkylakeX}; fi
 for seed in ${SEEDS:-1 2 3 4 5}; do
   # shellcheck disable=SC2086
-  "$program" train "$store" --run "$run/$seed" --parts "$parts" --partition-name peers ${PARTITION:-} "$@" --seed "$seed" --eval-every 5 \
+  "$program" train "$store" --recipe none --run "$run/$seed" --parts "$parts" --partition-name peers ${PARTITION:-} "$@" --seed "$seed" --eval-every 5 \
     --json >"$run/ours.json"
   /usr/bin/python3 "$root/benchmarks/peers/cluster_gcn_torch.py" "$store/partitions/peers" --store "$store" "$@" \
     --seed "$seed" --eval-every 5 >"$run/peer.json"

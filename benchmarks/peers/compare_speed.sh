@@ -31,7 +31,7 @@ compare() {
   for ((round = 0; round < rounds; ++round)); do
     rm -rf "$work/run"
     # shellcheck disable=SC2086
-    "$program" train "$store" --run "$work/run" --parts "$parts" --partitioner metis --partition-name peers $model --epochs "$epochs" \
+    "$program" train "$store" --recipe none --run "$work/run" --parts "$parts" --partitioner metis --partition-name peers $model --epochs "$epochs" \
       --eval-every 1000000 --quiet >/dev/null
     /usr/bin/python3 -c 'import json, sys
 for line in list(open(sys.argv[1]))[1:]: print(json.loads(line)["seconds"])' "$work/run/metrics.jsonl" >>"$work/$shape.ours"

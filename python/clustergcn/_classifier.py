@@ -183,13 +183,14 @@ class ClusterGCNClassifier:
                 if value is not None:
                     raise Error(f"{name} is not used", "is not used with a Graph, which has its own labels and split",
                                 f"{name}=", "graph.with_split(train=…), or leave it out")
-        self._kept = graph
         if graph is not None:
             if not isinstance(graph, Graph):
                 raise Error("no graph", f"is a {type(graph).__name__}, and a Graph is wanted", "graph=")
             _require_own_labels(graph, X, y)
             graph = graph.with_split(train=X, validation=validation)
+            self._kept = graph  # with this split: labels of other nodes must not reach predictions
         else:
+            self._kept = None
             graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
         progress = _Progress(self.verbose, on_epoch)
         settings = as_settings(self._options())

@@ -95,14 +95,14 @@ std::string usage_of(const CLI::App& command, const std::string& name) {
 // Commands to paste: never wrapped, and short enough for 60 columns.
 std::string examples_of(const CLI::App& command) {
   static const std::map<std::string, std::string> examples = {
-      {"clustergcn", "clustergcn generate small\nclustergcn train small --recipe none\n"},
+      {"clustergcn", "clustergcn generate small\nclustergcn train small\n"},
       {"import",
        "clustergcn import edges.csv my-graph --split 60/20/20 \\\n  --features nodes.csv --labels labels.csv\n"},
       {"download", "clustergcn download cora cora\n"},
       {"generate", "clustergcn generate ppi --like ppi\n"},
       {"partition", "clustergcn partition my-graph --parts 50\n"},
       {"info", "clustergcn info my-graph\n"},
-      {"train", "clustergcn train my-graph --run my-run\nclustergcn train --run my-run --resume --epochs 400\n"},
+      {"train", "clustergcn train my-graph --run my-run\nclustergcn train --run my-run --resume\n"},
       {"evaluate", "clustergcn evaluate my-run\n"},
       {"predict", "clustergcn predict my-run --output classes.csv\n"},
       {"report", "clustergcn report runs/* -o report.html\n"},

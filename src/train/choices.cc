@@ -165,7 +165,7 @@ bool Chooser::choose_rows(const std::string& reason) {
 void Chooser::choose_few_labels_network() {
   const std::string reason = fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
                                          format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
-  set("layers", 2, reason);
+  if (!is_set_("fanout")) set("layers", 2, reason);  // which has a number for each layer
   set("hidden", 256, reason);
   set("conv", "plain", reason);
   set("normalisation", "symmetric", reason);
@@ -197,7 +197,7 @@ void Chooser::choose_network() {
   const std::string words =
       fmt::format("{} sparse feature columns without negative values: words", format_count(counts_.columns));
   if (!choose_rows(words)) return;
-  set("layers", 2, words + " say most by themselves");
+  if (!is_set_("fanout")) set("layers", 2, words + " say most by themselves");
   set("weight-decay", 0.0005, words + " are many to learn weights for");
   set("lr", 0.005, words);
 }
@@ -226,8 +226,9 @@ void Chooser::choose_batches() {
 // As many steps for a graph of any size, but at least so many epochs: the time grows with the graph.
 void Chooser::choose_steps() {
   constexpr uint64_t kMost = 200, kLeast = 30;
-  const uint64_t epochs = batches_ == 1 ? kMost : std::clamp<uint64_t>(kSteps / batches_, kLeast, kMost);
-  const std::string reason = fmt::format("{} steps", format_count(epochs * batches_));
+  const uint64_t per_step = known_.train.batches_per_step, steps = (batches_ + per_step - 1) / per_step;  // per epoch
+  const uint64_t epochs = steps == 1 ? kMost : std::clamp<uint64_t>(kSteps / steps, kLeast, kMost);
+  const std::string reason = fmt::format("{} steps", format_count(epochs * steps));
   set("epochs", epochs, reason);
   const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
   if (asked < 10) return;

@@ -102,12 +102,14 @@ bool OutputWork::needs_all(const Labels& labels) const {
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
                             bool show_progress, const OutputWork& work, RowSample* hidden) {
   const Timer timer;
-  const uint64_t smoothed =
-      work.smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes);
-  const uint64_t around = memory_beside_inference(model, data),
-                 least = least_evaluation_memory(model, data, work.smoothing);
   const GraphShare alone(data.graph);
   const GraphShare& share = input.share != nullptr ? *input.share : alone;
+  // In a group, half of what is left holds the logits of all ranks.
+  const uint64_t once =
+                     work.smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes),
+                 smoothed = share.is_alone() ? once : 2 * once;
+  const uint64_t around = memory_beside_inference(model, data),
+                 least = least_evaluation_memory(model, data, work.smoothing) + smoothed - once;
   share.together([&] {
     if (memory < least)
       refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));

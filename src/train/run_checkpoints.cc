@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "common/error.h"
@@ -86,12 +87,18 @@ void RunCheckpoints::resume(const fs::path& partition) {
 // would end with a model that is not the best, or not at all.
 void RunCheckpoints::find_best() {
   std::error_code problem;
-  for (const fs::path& file : {files_.best(), files_.regular_best(), files_.former_best()})
-    if (fs::exists(file, problem) && is_same_validation(load_model(file).state.standing, state_.standing)) {
+  std::exception_ptr damaged;
+  for (const fs::path& file : {files_.best(), files_.regular_best(), files_.former_best()}) {
+    try {
+      if (!fs::exists(file, problem) || !is_same_validation(load_model(file).state.standing, state_.standing)) continue;
       found_best_ = file;
       return;
+    } catch (const Error&) {
+      if (!damaged) damaged = std::current_exception();
     }
+  }
   if (origin_.options.train.keep == KeptModel::kLast) return;
+  if (damaged) std::rethrow_exception(damaged);
   throw Error(fmt::format("{}, the best so far",
                           fs::exists(files_.best(), problem)
                               ? fmt::format("is not the model of epoch {}", state_.standing.best_epoch)

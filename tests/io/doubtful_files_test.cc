@@ -44,7 +44,7 @@ TEST(DoubtfulFiles, NumbersInOtherNotationsAreNoCategories) {
           << number;
     }
   }
-  for (const char* text : {"18-25", "1,2,3", "v1.2", "3rd", "A4"}) {
+  for (const char* text : {"18-25", "1,2,3", "v1.2", "3rd", "A4", "114 55"}) {
     Doubtful files;
     files.write("features.csv", fmt::format("id;kind\na;{0}\nb;{0}\nc;{0}\nd;{0}\n", text));
     files.write("split.csv", "id,split\na,train\nb,train\nc,val\nd,test\n");
@@ -162,6 +162,26 @@ TEST(DoubtfulFiles, MasksAreNoClasses) {
   }
 }
 
+TEST(DoubtfulFiles, OtherMasksAreClasses) {
+  Doubtful files;
+  files.write("labels.csv", "id,face_mask,gas_mask\na,1,1\nb,0,1\nc,1,0\nd,0,0\n");
+  EXPECT_THAT(files.import().class_names, ElementsAre("face_mask", "gas_mask"));
+}
+
+// As pandas writes tables whose columns have no names.
+TEST(DoubtfulFiles, NumberedColumnsOfTwoTablesAreNotTheSame) {
+  Doubtful files;
+  files.write("features.csv", ",0,1\na,1,2\nb,3,4\nc,5,6\nd,7,9\n");
+  files.write("labels.csv", ",0\na,0\nb,1\nc,0\nd,1\n");
+  EXPECT_THAT(files.import().feature_names, ElementsAre("0", "1"));
+}
+
+TEST(DoubtfulFiles, LargeWholeNumbersAreNamesOfClasses) {
+  Doubtful files;
+  files.write("labels.csv", "id,y\na,9007199254740993\nb,9007199254740995\nc,1\nd,1\n");
+  EXPECT_EQ(files.import().labels.num_classes(), 3u);
+}
+
 TEST(DoubtfulFiles, ALineOfARowThatBeginsWithAHashIsNotSkipped) {
   Doubtful files;
   files.write("edges.csv", "# a comment\n\nsource,target\na,b\n#tag,b\n");
@@ -190,11 +210,20 @@ TEST(DoubtfulFiles, ListsOfRolesMayBeArraysOrBeCalledDev) {
   };
   write_masks();
   EXPECT_THAT(files.error(), AllOf(HasSubstr("train_mask.npy: has rows, but only edges.csv says which nodes there are"),
-                                   HasSubstr("train_mask.csv, with a column of ids")));
+                                   HasSubstr("train.txt, one id per line")));
   files.write("features.csv", "id,x\nd,1\nc,2\nb,3\na,4\n");
   EXPECT_THAT(files.roles(), ElementsAre(0, 0, 1, 2));
   EXPECT_THAT(files.report.lines, Contains("train_mask.npy: a mask, row i is row i of features.csv"));
+  for (const int64_t two : {1, 2}) {  // integers are masks, too
+    test::write_npy<int64_t>(files.folder / "g/train_mask.npy", {1, two, 0, 0}, {4});
+    if (two == 1)
+      EXPECT_THAT(files.roles(), ElementsAre(0, 0, 1, 2));
+    else
+      EXPECT_THAT(files.error(), HasSubstr("train_mask.npy: holds 2, and a mask has 0 and 1"));
+  }
   fs::remove(files.folder / "g/train_mask.npy");
+  files.write("train_mask.txt", "1\n1\n0\n0\n");  // no list of ids
+  EXPECT_THAT(files.roles(), ElementsAre(255, 255, 1, 2));
   test::write_npy<int64_t>(files.folder / "g/train_idx.npy", {0, 1}, {2});
   EXPECT_THAT(files.error(), AllOf(HasSubstr("train_idx.npy: holds row numbers, but the nodes have ids of their own"),
                                    HasSubstr("train_idx.txt, one id per line")));

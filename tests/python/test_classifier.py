@@ -54,6 +54,15 @@ def test_another_graph_is_scored_by_the_names_of_its_classes(small, settings):
     assert model.score(cg.Graph.from_scipy(adjacency, X, some, split=split)) > 0.8
 
 
+def test_labels_of_other_folds_do_not_reach_predictions(small, settings):
+    adjacency, X, y, _ = small
+    y = np.random.default_rng(5).integers(0, 3, len(y))  # that nothing tells but the labels themselves
+    graph = cg.Graph.from_scipy(adjacency, X, y, train=np.arange(len(y)))
+    fold, validation, held_out = np.split(np.random.default_rng(6).permutation(len(y)), [len(y) // 2, len(y) * 2 // 3])
+    model = cg.ClusterGCNClassifier(**{**settings, "epochs": 5, "smooth": "both"}).fit(fold, graph=graph, validation=validation)
+    assert np.mean(model.predict(held_out) == y[held_out]) < 0.6
+
+
 def test_what_is_not_used_is_refused(graph, small, settings):
     adjacency, X, y, split = small
     model = cg.ClusterGCNClassifier(**settings)

@@ -304,10 +304,13 @@ TEST_F(CheckpointTest, ARunWhoseBestModelIsDamagedOrLostIsNotContinued) {
   EXPECT_EQ(read_text_file(files.metrics()), metrics);
   write_file_atomically(files.best(), whole);
   EXPECT_EQ(resume("run").epochs, 4u);
-  fs::remove(files.best());
-  options_.train.epochs = 5;
   options_.train.keep = KeptModel::kLast;
+  write_file_atomically(files.best(), bytes);
+  options_.train.epochs = 5;
   EXPECT_EQ(resume("run").kept_epoch, 5u);
+  fs::remove(files.best());
+  options_.train.epochs = 6;
+  EXPECT_EQ(resume("run").kept_epoch, 6u);
 }
 
 TEST_F(CheckpointTest, ABestModelThatIsReplacedWhileTheRunTrainsIsRefused) {

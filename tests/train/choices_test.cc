@@ -126,6 +126,24 @@ TEST(Choices, SmallGraphsAreOneBatchAndLargeOnesHaveFewerEpochs) {
   EXPECT_EQ(chosen(large, {"epochs"}).count("epochs"), 0u);
 }
 
+// A step that takes several batches, as under mpirun, is one step.
+TEST(Choices, EpochsAreAsManyAsTheStepsNeed) {
+  RunOptions eight;
+  eight.train.batches_per_step = 8;
+  const uint64_t alone = std::stoul(chosen(usual()).at("epochs")),
+                 together = std::stoul(chosen(usual(), {}, eight).at("epochs"));
+  EXPECT_EQ(alone, 60u);  // of 10 batches
+  EXPECT_EQ(together, 200u);
+}
+
+TEST(Choices, LayersAreLeftAloneIfEachHasItsFanout) {
+  GraphCounts counts = usual();
+  counts.features = FeatureMatrix::Kind::kSparse;
+  counts.columns = 1000;
+  EXPECT_EQ(chosen(counts).at("layers"), "2");
+  EXPECT_EQ(chosen(counts, {"fanout"}).count("layers"), 0u);
+}
+
 TEST(Choices, AreValuesThatTheOptionsTake) {
   for (const auto features :
        {FeatureMatrix::Kind::kDense16, FeatureMatrix::Kind::kSparse, FeatureMatrix::Kind::kIdentity})

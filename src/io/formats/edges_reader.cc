@@ -59,14 +59,15 @@ TextFiles find_text_files(const fs::path& source, const ImportOptions& options) 
   files.labels = find(options.labels, {"labels", "label", "y"});
   files.split = find(options.split_file, {"split"});
   if (!files.split.empty() || options.split_file == "none") return files;
-  const auto find_list = [&](std::initializer_list<const char*> bases) {
+  const auto find_list = [&](std::initializer_list<const char*> bases, std::initializer_list<const char*> masks) {
     fs::path found = find_text(folder, bases);
-    return found.empty() ? find_array(folder, bases) : found;
+    if (found.empty()) found = find_array(folder, bases);
+    return found.empty() ? find_array(folder, masks) : found;
   };
   files.role_lists = {
-      find_list({"train", "train_idx", "train_mask"}),
-      find_list({"val", "valid", "validation", "dev", "val_idx", "valid_idx", "val_mask", "valid_mask"}),
-      find_list({"test", "test_idx", "test_mask"})};
+      find_list({"train", "train_idx"}, {"train_mask"}),
+      find_list({"val", "valid", "validation", "dev", "val_idx", "valid_idx"}, {"val_mask", "valid_mask"}),
+      find_list({"test", "test_idx"}, {"test_mask"})};
   return files;
 }
 
@@ -249,8 +250,10 @@ class TextImport {
     if (has_label_table() && fs::equivalent(files_.labels, files_.features)) {
       answers = label_columns_.classes;
     } else if (has_label_table() && label_head_.header && features.header) {
-      for (const size_t c : label_columns_.classes)
+      for (const size_t c : label_columns_.classes) {
+        if (parse_number(label_head_.names[c])) continue;  // pandas numbers the columns of every table from 0
         if (const size_t same = features.find(label_head_.names[c]); same != TableHead::kNone) answers.push_back(same);
+      }
     }
     if (split_columns_ && fs::equivalent(files_.split, files_.features)) answers.push_back(split_columns_->role);
     std::sort(answers.begin(), answers.end());
@@ -404,21 +407,27 @@ class TextImport {
 
   void read_role_array(const fs::path& file, Role role, std::vector<uint8_t>& split) {
     const Array array = open_array(file, store_.staging());
-    const bool mask = array.dtype() == "|b1";
+    const bool mask = array.dtype() == "|b1" || file.stem().string().ends_with("_mask");
     if (!mask && index_->has_names())
       throw Error("holds row numbers, but the nodes have ids of their own", file.string(),
                   fmt::format("give it as {}.txt, one id per line", file.stem().string()));
-    tell_file(file, options_.split_file, (mask ? "a mask, " : "a list of nodes, ") + rows_of_array(file));
-    assign_role(array, role, split);
+    tell_file(file, options_.split_file,
+              (mask ? "a mask, " : "a list of nodes, ") +
+                  rows_of_array(file, "give the split as train.txt, one id per line"));
+    if (mask)
+      assign_role_by_mask(array, role, split);
+    else
+      assign_role(array, role, split);
   }
 
   // Which node a row of an array is. Error where only the order in which edges name the nodes could tell.
-  std::string rows_of_array(const fs::path& file) const {
+  std::string rows_of_array(const fs::path& file, const std::string& hint = {}) const {
     if (!index_->has_names()) return "row i is node i";
     if (features_) return fmt::format("row i is row i of {}", files_.features.filename().string());
     if (!index_->has_texts()) return "row i is the node with the i-th smallest id";
     throw Error(fmt::format("has rows, but only {} says which nodes there are", files_.edges.filename().string()),
-                file.string(), fmt::format("give it as {}.csv, with a column of ids", file.stem().string()));
+                file.string(),
+                hint.empty() ? fmt::format("give it as {}.csv, with a column of ids", file.stem().string()) : hint);
   }
 
   const TextFiles& files_;

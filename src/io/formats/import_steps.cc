@@ -288,15 +288,25 @@ void assign_role(int64_t node, Role role, const std::string& where, std::vector<
 }
 
 void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split) {
+  if (nodes.dtype() == "|b1") return assign_role_by_mask(nodes, role, split);
   nodes.require_integers("node ids");
   nodes.require_dimensions(1, "a part of a split");
-  const bool mask = nodes.dtype() == "|b1";
-  if (mask && nodes.size() != split.size())
-    throw Error(fmt::format("marks {} nodes, but the graph has {}", nodes.size(), split.size()), nodes.where());
-  for_each_row_block<int64_t>(nodes, [&](uint64_t first, std::span<const int64_t> block) {
-    for (size_t i = 0; i < block.size(); ++i)
-      if (!mask || block[i] != 0)
-        assign_role(mask ? static_cast<int64_t>(first + i) : block[i], role, nodes.where(), split);
+  for_each_row_block<int64_t>(nodes, [&](uint64_t, std::span<const int64_t> block) {
+    for (const int64_t node : block) assign_role(node, role, nodes.where(), split);
+  });
+}
+
+void assign_role_by_mask(const Array& mask, Role role, std::vector<uint8_t>& split) {
+  mask.require_integers("a mask");
+  mask.require_dimensions(1, "a part of a split");
+  if (mask.size() != split.size())
+    throw Error(fmt::format("marks {} nodes, but the graph has {}", mask.size(), split.size()), mask.where());
+  for_each_row_block<int64_t>(mask, [&](uint64_t first, std::span<const int64_t> block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (block[i] != 0 && block[i] != 1)
+        throw Error(fmt::format("holds {}, and a mask has 0 and 1", block[i]), mask.where());
+      if (block[i] == 1) assign_role(static_cast<int64_t>(first + i), role, mask.where(), split);
+    }
   });
 }
 

@@ -70,7 +70,8 @@ uint32_t check_class_count(int64_t largest, const std::string& where);
 // [N]: 0 train, 1 validation, 2 test; 255 or -1 none.
 std::vector<uint8_t> read_split(const Array& split, NodeId num_nodes);
 // Gives `role` to the nodes that the array lists (ids), or that it marks (a mask of [N] bools).
-void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split);
+void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split);  // node numbers, or a mask of booleans
+void assign_role_by_mask(const Array& mask, Role role, std::vector<uint8_t>& split);  // booleans, or 0 and 1
 void assign_role(int64_t node, Role role, const std::string& where, std::vector<uint8_t>& split);
 
 std::array<double, 3> parse_split_shares(const std::string& text);  // throws std::invalid_argument

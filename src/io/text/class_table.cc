@@ -61,8 +61,13 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     return number_as_known(where, *known);
   }
   std::vector<int32_t> classes(texts_.size(), -1);
-  bool numeric = true, fractional = true;  // all numbers, not all of them whole
-  for (NodeId i = 0; i < texts_.size(); ++i) fractional &= means_no_number(texts_[i]) || parse_number(texts_[i]);
+  bool numeric = true, numbers = true, whole = true;
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    if (means_no_number(texts_[i])) continue;
+    const std::optional<double> value = parse_number(texts_[i]);
+    numbers = numbers && value;
+    whole = whole && value && *value == std::floor(*value);
+  }
   for (NodeId i = 0; i < texts_.size() && numeric; ++i) {
     const std::optional<double> value = parse_number(texts_[i]);
     if (means_no_number(texts_[i])) continue;
@@ -76,7 +81,7 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
   if (known != nullptr && (!numeric || more))
     throw Error(fmt::format("its classes are not the numbers 0 to {} of {}", known->count - 1, known->store), where);
   if (numeric) return classes;
-  if (fractional)
+  if (numbers && !whole)
     throw Error("labels are numbers, and not all of them are whole: no classes", where,
                 "--task regression predicts numbers; give classes whole numbers, or names");
 

@@ -25,7 +25,11 @@ bool holds_words(const TableHead& head, size_t column) {  // True and False rath
 }
 
 // Which nodes are for training, validation and test, as PyTorch Geometric calls it: no class.
-bool is_mask_name(const std::string& name) { return lower_case(name).ends_with("_mask"); }
+bool is_mask_name(const std::string& name) {
+  const std::string lower = lower_case(name);
+  return lower == "train_mask" || lower == "val_mask" || lower == "valid_mask" || lower == "validation_mask" ||
+         lower == "test_mask";
+}
 
 // Names that mean the class and nothing else; y, target, type … may be one class of several.
 bool is_class_name_for_sure(const std::string& name) {

@@ -152,6 +152,8 @@ bool is_foreign_number(std::string_view text) {
     if (text.ends_with(currency)) text.remove_suffix(currency.size());
   }
   if (text.ends_with('%')) text.remove_suffix(1);
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
   std::string plain;
   size_t commas = 0;
   bool thousands = true;  // every comma has three digits behind it
@@ -160,9 +162,10 @@ bool is_foreign_number(std::string_view text) {
       plain += text[i];
       continue;
     }
+    const size_t end = std::min(text.find_first_not_of("0123456789", i + 1), text.size());
+    if (text[i] == ' ' && end - i != 4) return false;  // 114 55 is a code
     if (text[i] == ' ') continue;
     ++commas;
-    const size_t end = std::min(text.find_first_not_of("0123456789", i + 1), text.size());
     thousands = thousands && end - i == 4;
   }
   return (commas < 2 || thousands) && parse_number(plain) && plain.find_first_not_of("+-.0123456789") == plain.npos;

@@ -56,7 +56,7 @@ function drawLearning() {
   byId('colours-note').hidden = runs.length <= kLegendRuns;
   const drawn = (sets) => sets.filter((set) => set.data.length > 0), more = {plugins: {legend: legend(runs.length <= kLegendRuns)}};
   const x = xAxisOptions(xAxis), best = Math.max(0, ...runs.map((run) => (bestOf(run) || {score: 0}).score));
-  const range = fittedRange(f1.flatMap((set) => set.data.map((point) => point.y)), name === 'F1' ? 0 : -1, 1), closeUp = Math.floor(90 * best) / 100;
+  const range = fittedRange(f1.flatMap((set) => set.data.map((point) => point.y)), name === 'F1' ? 0 : -Infinity, 1), closeUp = Math.floor(90 * best) / 100;
   if (byId('close-up').checked && closeUp > (range.min || 0)) range.min = closeUp;
   setLines('chart-f1', drawn(f1), {
     x,
