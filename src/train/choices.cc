@@ -14,8 +14,8 @@ constexpr uint64_t kSampledRows = 5000;  // of features, evenly over the nodes
 // weights can.
 constexpr double kFewLabels = 0.1;        // of the nodes
 constexpr uint64_t kFewPerClass = 100;    // training nodes
-constexpr uint64_t kLeastCompared = 100;  // neighbours of training nodes, of whose classes a share says something
-constexpr double kAlike = 0.5;            // homophily from which on neighbours are of use as they are
+constexpr uint64_t kLeastCompared = 100;  // neighbours of whose classes a share says something
+constexpr double kAlike = 0.4;            // homophily from which on neighbours are of use as they are
 constexpr uint64_t kOneBatch = 30'000;    // nodes that are trained on as one batch
 constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
 constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
@@ -23,26 +23,39 @@ constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
 constexpr NodeId kReleasedNodes = 1 << 16;  // whose pages are given back at a time
 
 void count_edges(const Dataset& data, GraphCounts& counts) {
-  uint64_t alike = 0, compared = 0;
   for (NodeId v = 0; v < data.num_nodes(); ++v) {
     if (v % kReleasedNodes == 0 && v > 0) data.graph.release_rows(v - kReleasedNodes, v);
     if (data.role(v) != Role::kTrain) continue;
+    for (const NodeId u : data.graph.neighbours(v))
+      if (u != v) ++(data.role(u) == Role::kTrain ? counts.training_edges : counts.joining_edges);
+  }
+  if (!data.graph.directed()) counts.training_edges /= 2;
+}
+
+// Of the edges whose two classes training may know. Where one class has most nodes, most edges join equal classes by
+// chance: only what is above that says something of the edges.
+void count_alike(const Dataset& data, GraphCounts& counts) {
+  if (data.labels.multi_label() || data.labels.regression()) return;
+  const auto is_known = [&](NodeId v) {
+    return (data.role(v) == Role::kTrain || data.role(v) == Role::kValidation) && data.labels.class_of(v) >= 0;
+  };
+  std::vector<double> ends(counts.classes);
+  uint64_t compared = 0, alike = 0;
+  for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (v % kReleasedNodes == 0 && v > 0) data.graph.release_rows(v - kReleasedNodes, v);
+    if (!is_known(v)) continue;
     for (const NodeId u : data.graph.neighbours(v)) {
-      if (u == v) continue;
-      if (data.role(u) != Role::kTrain) {
-        ++counts.joining_edges;
-        continue;
-      }
-      ++counts.training_edges;
-      if (data.labels.multi_label() || data.labels.regression() || data.labels.class_of(v) < 0 ||
-          data.labels.class_of(u) < 0)
-        continue;
+      if (u == v || !is_known(u)) continue;
       ++compared;
+      ++ends[static_cast<size_t>(data.labels.class_of(v))];
       alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
     }
   }
-  if (!data.graph.directed()) counts.training_edges /= 2;
-  if (compared >= kLeastCompared) counts.homophily = static_cast<double>(alike) / static_cast<double>(compared);
+  if (compared < kLeastCompared) return;
+  double chance = 0;
+  for (const double end : ends) chance += end / static_cast<double>(compared) * end / static_cast<double>(compared);
+  const double share = static_cast<double>(alike) / static_cast<double>(compared);
+  counts.homophily = chance < 1 ? std::max(0.0, (share - chance) / (1 - chance)) : 0;
 }
 
 bool has_negative_entries(const FeatureMatrix& features) {
@@ -246,10 +259,10 @@ void Chooser::choose_smoothing() {
   if (counts_.multi_label)
     set("smooth", "both", "labels of neighbours are known; validation decides how much they count");
   else if (counts_.homophily < 0)
-    set("smooth", "both", "few edges join training nodes; validation decides how much labels of neighbours count");
+    set("smooth", "both", "few edges join known labels; validation decides how much labels of neighbours count");
   else if (counts_.homophily >= kAlike)
     set("smooth", "both",
-        fmt::format("{} of the edges between training nodes join equal classes; validation decides how much they count",
+        fmt::format("neighbours are alike ({} above chance); validation decides how much their labels count",
                     percent(counts_.homophily)));
 }
 
@@ -257,8 +270,7 @@ void Chooser::choose_smoothing() {
 
 bool GraphCounts::few_labels() const {
   const bool few = labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
-  return few && !multi_label && !regression && features != FeatureMatrix::Kind::kIdentity &&
-         (homophily < 0 || homophily >= kAlike);
+  return few && !multi_label && !regression && features != FeatureMatrix::Kind::kIdentity && homophily >= kAlike;
 }
 
 GraphCounts count_graph(const Dataset& data) {
@@ -271,7 +283,10 @@ GraphCounts count_graph(const Dataset& data) {
   counts.has_validation = data.split_sizes()[1] > 0;
   counts.training = data.split_sizes()[0];
   for (NodeId v = 0; v < data.num_nodes(); ++v) counts.labelled += data.is_trained_on(v) ? 1 : 0;
-  if (data.labels.present()) count_edges(data, counts);
+  if (data.labels.present()) {
+    count_edges(data, counts);
+    count_alike(data, counts);
+  }
   counts.features = data.features.kind();
   counts.columns = data.features.columns();
   if (counts.features == FeatureMatrix::Kind::kSparse) counts.negative_entries = has_negative_entries(data.features);

@@ -20,7 +20,9 @@ struct GraphCounts {
   bool multi_label = false, regression = false, has_validation = false;
   uint64_t joining_edges = 0;   // between a training node and one that is none
   uint64_t training_edges = 0;  // between training nodes
-  double homophily = -1;        // of the edges between training nodes; -1: too few to say
+  // Of edges whose two labels training or validation knows, those that join equal classes: 0 by chance, 1 all of them;
+  // -1: too few to say.
+  double homophily = -1;
   FeatureMatrix::Kind features = FeatureMatrix::Kind::kIdentity;
   uint64_t columns = 0;
   double entries_per_row = 0;     // of sparse features

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "graph/graph_builder.h"
 #include "random_dataset.h"
 
 namespace cgcn {
@@ -64,8 +66,8 @@ TEST(Choices, FewLabelsOfAlikeNeighboursAreSmoothed) {
   EXPECT_GT(std::stod(chosen(counts).at("weight-decay")), 0);
   counts.homophily = 0.2;  // neighbours are of other classes: a node's own features must count
   EXPECT_EQ(chosen(counts).count("normalisation"), 0u);
-  counts.homophily = -1;  // no two training nodes are neighbours
-  EXPECT_EQ(chosen(counts).at("normalisation"), "symmetric");
+  counts.homophily = -1;  // no two known nodes are neighbours: they may be of other classes
+  EXPECT_EQ(chosen(counts).count("normalisation"), 0u);
 }
 
 TEST(Choices, WordsHaveRowsOfOneLength) {
@@ -165,6 +167,23 @@ TEST(Choices, AreValuesThatTheOptionsTake) {
   EXPECT_TRUE(chosen(nothing).empty());
 }
 
+// Most edges join equal classes only because most nodes have the same one.
+TEST(Choices, ManyNodesOfOneClassAreNotAlike) {
+  Dataset data = test::random_dataset(1);
+  const NodeId n = 400;
+  EdgeList edges;
+  std::vector<int32_t> classes(n, 0);
+  for (NodeId v = 0; v < n; ++v) {
+    edges.add(v, (v + 1) % n);
+    if (v % 10 == 0) classes[v] = 1;  // all of its neighbours are of the other class
+  }
+  data.graph = build_graph(n, edges, {}, nullptr);
+  data.labels = Labels::single(classes, 2);
+  data.split = std::vector<uint8_t>(n, 0);
+  data.features = FeatureMatrix::dense(std::vector<float>(n, 1.0f), 1);
+  EXPECT_EQ(count_graph(data).homophily, 0);
+}
+
 TEST(Choices, CountsAreThoseOfTheGraph) {
   for (uint32_t seed = 0; seed < 30; ++seed) {
     const Dataset data = test::random_dataset(seed);
@@ -172,13 +191,19 @@ TEST(Choices, CountsAreThoseOfTheGraph) {
     EXPECT_EQ(counts.nodes, data.num_nodes());
     EXPECT_EQ(counts.training, data.split_sizes()[0]);
     uint64_t labelled = 0, joining = 0, compared = 0, alike = 0;
+    std::map<int32_t, double> ends;
+    const auto is_known = [&](NodeId v) {
+      return data.labels.present() && !data.labels.multi_label() && data.labels.class_of(v) >= 0 &&
+             (data.role(v) == Role::kTrain || data.role(v) == Role::kValidation);
+    };
     for (NodeId v = 0; v < data.num_nodes(); ++v) {
       labelled += data.is_trained_on(v) ? 1 : 0;
       for (const NodeId u : data.graph.neighbours(v)) {
-        if (data.role(v) != Role::kTrain || u == v || !data.labels.present()) continue;
-        if (data.role(u) != Role::kTrain) ++joining;
-        if (data.labels.multi_label() || !data.is_trained_on(u) || !data.is_trained_on(v)) continue;
+        if (u == v || !data.labels.present()) continue;
+        joining += data.role(v) == Role::kTrain && data.role(u) != Role::kTrain ? 1 : 0;
+        if (!is_known(u) || !is_known(v)) continue;
         ++compared;
+        ++ends[data.labels.class_of(v)];
         alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
       }
     }
@@ -190,7 +215,10 @@ TEST(Choices, CountsAreThoseOfTheGraph) {
     }
     EXPECT_EQ(counts.labelled, labelled);
     EXPECT_EQ(counts.joining_edges, joining);
-    EXPECT_EQ(counts.homophily, compared >= 100 ? double(alike) / double(compared) : -1.0);
+    double chance = 0;
+    for (const auto& [label, count] : ends) chance += std::pow(count / double(compared), 2);
+    const double above = (double(alike) / double(compared) - chance) / (1 - chance);
+    EXPECT_NEAR(counts.homophily, compared < 100 ? -1 : chance < 1 ? std::max(0.0, above) : 0, 1e-9);
   }
 }
 
