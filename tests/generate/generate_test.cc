@@ -209,7 +209,9 @@ TEST(Generate, SameForAnyThreadsAndAsRecorded) {
 TEST(Generate, SeedsDiffer) {
   const test::TemporaryFolder folder;
   const GenerateOptions one{.nodes = 500, .seed = 1}, two{.nodes = 500, .seed = 2};
-  EXPECT_NE(generate(folder, one).graph_hash, generate(folder, two).graph_hash);
+  const Dataset first = generate(folder, one), second = generate(folder, two);
+  EXPECT_NE(first.graph_hash, second.graph_hash);
+  EXPECT_FALSE(std::equal(first.split.begin(), first.split.end(), second.split.begin(), second.split.end()));
 }
 
 TEST(Generate, RefusesToReplaceUnlessTold) {
