@@ -159,7 +159,8 @@ TEST(Draws, EveryEpochHasItsOwnOrderOfClusters) {
   std::vector<std::vector<uint32_t>> orders;
   for (uint32_t epoch = 0; epoch < 4; ++epoch) {
     std::vector<uint32_t> expected(kClusters);
-    shuffle_clusters(expected, kSeed, epoch);
+    std::iota(expected.begin(), expected.end(), 0u);
+    Random(kSeed, Purpose::kBatchOrder, epoch).shuffle(std::span(expected));
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < batches.batches_per_epoch(); ++i) {
       batches.prepare(epoch, i, *storage);

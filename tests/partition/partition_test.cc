@@ -118,6 +118,24 @@ TEST(Partition, LargeGraphsGoToTheMultilevelPartitioner) {
   EXPECT_EQ(chosen(kMultilevelEntries, false, options), PartitionMethod::kMetis);
 }
 
+// As after a copy of one store's folders into another's.
+TEST(Partition, TheProductOfOtherContentIsNotTaken) {
+  log::set_level(log::Level::kQuiet);
+  const TemporaryFolder folder;
+  const Normalisation mean{NormalisationKind::kMean, 1};
+  Dataset data = random_dataset(3);
+  const auto product_of = [&](const char* name, float value) {
+    data.features = FeatureMatrix::dense(std::vector<float>(data.num_nodes(), value), 1);
+    write_store(folder / name, data, StagedDirectory::Existing::kRefuse);
+    return test::dense_features(aggregated_features(Store(folder / name), mean));
+  };
+  product_of("ones", 1);
+  const auto twos = product_of("twos", 2);
+  fs::remove_all(folder / "twos/cache");
+  fs::copy(folder / "ones/cache", folder / "twos/cache", fs::copy_options::recursive);
+  EXPECT_EQ(test::dense_features(aggregated_features(Store(folder / "twos"), mean)), twos);
+}
+
 TEST(Partition, AggregatedFeaturesAreTheProduct) {
   log::set_level(log::Level::kQuiet);
   for (uint32_t seed = 0; seed < 100; ++seed) {
