@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "kernels/adam_step.cc"
 #include "hwy/foreach_target.h"
 #include "kernels/simd-inl.h"
+#include "kernels/tiny_numbers.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
@@ -77,6 +78,7 @@ HWY_EXPORT(sum_squares);
 HWY_EXPORT(run_is_finite);
 
 void adam_step(const AdamCoefficients& c, size_t size, const float* gradient, float* value, float* m, float* v) {
+  const FlushTinyNumbers flush;
   HWY_DYNAMIC_DISPATCH(adam_run)(c, size, gradient, value, m, v);
 }
 double sum_of_squares(size_t size, const float* x) { return HWY_DYNAMIC_DISPATCH(sum_squares)(size, x); }

@@ -15,6 +15,7 @@ struct AdamCoefficients {
 };
 
 // m = β₁m + (1-β₁)g; v = β₂v + (1-β₂)g²; value = value_scale·value - step_size · m / (second_scale·√v + ε).
+// Numbers below the smallest normal float are zero (tiny_numbers.h).
 void adam_step(const AdamCoefficients& c, size_t size, const float* gradient, float* value, float* m, float* v);
 
 // Σ x² of a run, in double.

@@ -322,6 +322,24 @@ TEST_P(Kernels, AdamsEpsilonCounts) {
   }
 }
 
+// Moments that have shrunk below the smallest normal number would make every later step slow. The caller's arithmetic
+// is as it was afterwards.
+TEST_P(Kernels, AdamLeavesNoTinyNumbers) {
+  AdamCoefficients k;
+  k.step_size = 1;
+  for (const size_t size : kWidths) {
+    const std::vector<float> gradient(size, 1e-20f);
+    std::vector<float> value(size, 0.5f), m(size, 1e-39f), v(size, 1e-39f);
+    adam_step(k, size, gradient.data(), value.data(), m.data(), v.data());
+    for (size_t i = 0; i < size; ++i) {
+      ASSERT_EQ(v[i], 0.0f) << i;
+      ASSERT_NEAR(m[i], 1e-21f, 1e-26f) << i;
+    }
+  }
+  volatile float smallest = std::numeric_limits<float>::min();
+  EXPECT_GT(smallest / 2, 0.0f);
+}
+
 TEST_P(Kernels, SquaresAndFiniteness) {
   for (const size_t size : {1, 17, 1000, 1024, 5000}) {
     TestMatrix m(1, size, 1);
