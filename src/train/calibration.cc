@@ -4,27 +4,30 @@
 #include <cmath>
 #include <vector>
 
+#include "common/buffer.h"
+#include "common/error.h"
 #include "common/interrupt.h"
 #include "common/threads.h"
 #include "train/ranking.h"
 
 namespace cgcn {
-namespace {
 
-constexpr size_t kRowsFitted = size_t{1} << 16;  // read at a time
-constexpr size_t kFittedBlock = 1024;            // rows that a thread adds up
+using kernels::ConstMatrix;
+using kernels::Matrix;
 
 // First and second derivative of the loss of b·logits by b.
-struct Slope {
+struct TemperatureFit::Slope {
   double first = 0, second = 0;
   void add(const Slope& other) {
     first += other.first;
     second += other.second;
   }
+  static Slope of_row(const float* row, uint32_t classes, uint32_t label, double b);
+  static Slope of_bits(const float* row, const Labels& labels, NodeId v, double b);
 };
 
 // Softmax: E[z] - z_label and Var[z] under softmax(b·z).
-Slope slope_of_row(const float* row, uint32_t classes, uint32_t label, double b) {
+TemperatureFit::Slope TemperatureFit::Slope::of_row(const float* row, uint32_t classes, uint32_t label, double b) {
   double largest = row[0];
   for (uint32_t c = 1; c < classes; ++c) largest = std::max<double>(largest, row[c]);
   double sum = 0, mean = 0, square = 0;
@@ -39,7 +42,7 @@ Slope slope_of_row(const float* row, uint32_t classes, uint32_t label, double b)
 }
 
 // Sigmoid of each class: (p - bit)·z and p·(1 - p)·z².
-Slope slope_of_bits(const float* row, const Labels& labels, NodeId v, double b) {
+TemperatureFit::Slope TemperatureFit::Slope::of_bits(const float* row, const Labels& labels, NodeId v, double b) {
   Slope slope;
   for (uint32_t c = 0; c < labels.num_classes(); ++c) {
     const double z = row[c], p = 1 / (1 + std::exp(-b * z));
@@ -48,25 +51,43 @@ Slope slope_of_bits(const float* row, const Labels& labels, NodeId v, double b) 
   return slope;
 }
 
-// Over the validation nodes, in blocks that do not depend on the threads.
-Slope slope_at(const SlabMatrix& logits, const Dataset& data, double b) {
+TemperatureFit::TemperatureFit(const Dataset& data, uint64_t memory) : data_(data) {
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.role(v) == Role::kValidation && data.labels.known(v)) nodes_.push_back(v);
+  const size_t columns = data.labels.num_classes();
+  const bool fits = uint64_t{nodes_.size()} * columns * sizeof(float) <= memory;
+  rows_ = SlabMatrix(nodes_.size(), columns, fits ? 0 : columns);
+}
+
+void TemperatureFit::add(ConstMatrix logits, NodeId first) {
+  size_t end = added_;
+  while (end < nodes_.size() && nodes_[end] < first + logits.rows) ++end;
+  const kernels::RowRange range{added_, end};
+  Buffer<float> scratch(rows_.spilled() ? range.size() * rows_.columns() : 0);
+  const Matrix place = rows_.place_rows(range, scratch.data());
+  for (size_t i = 0; i < range.size(); ++i)
+    std::copy_n(logits.row(nodes_[added_ + i] - first), rows_.columns(), place.row(i));
+  rows_.write_rows(range, scratch.data());
+  added_ = end;
+}
+
+// Over all rows, in blocks that do not depend on the threads.
+TemperatureFit::Slope TemperatureFit::slope_at(double b) const {
+  constexpr size_t kAtOnce = size_t{1} << 16;  // rows read
+  constexpr size_t kBlock = 1024;              // rows that a thread adds up
+  const Labels& labels = data_.labels;
   Slope total;
-  std::vector<float> scratch(logits.spilled() ? std::min<size_t>(kRowsFitted, logits.rows()) * logits.columns() : 0);
-  for (size_t begin = 0; begin < data.num_nodes(); begin += kRowsFitted) {
+  Buffer<float> scratch(rows_.spilled() ? std::min(kAtOnce, rows_.rows()) * rows_.columns() : 0);
+  for (size_t begin = 0; begin < rows_.rows(); begin += kAtOnce) {
     throw_if_interrupted();
-    const size_t end = std::min<size_t>(data.num_nodes(), begin + kRowsFitted);
-    const kernels::ConstMatrix rows = logits.read_rows({begin, end}, scratch.data());
-    std::vector<Slope> slopes((rows.rows + kFittedBlock - 1) / kFittedBlock);
-    parallel_blocks(rows.rows, kFittedBlock, [&](size_t first, size_t last) {
+    const ConstMatrix rows = rows_.read_rows({begin, std::min(rows_.rows(), begin + kAtOnce)}, scratch.data());
+    std::vector<Slope> slopes((rows.rows + kBlock - 1) / kBlock);
+    parallel_blocks(rows.rows, kBlock, [&](size_t first, size_t last) {
       for (size_t r = first; r < last; ++r) {
-        const auto v = static_cast<NodeId>(begin + r);
-        if (data.role(v) != Role::kValidation) continue;
-        const Labels& labels = data.labels;
-        if (labels.multi_label())
-          slopes[first / kFittedBlock].add(slope_of_bits(rows.row(r), labels, v, b));
-        else if (labels.class_of(v) >= 0)
-          slopes[first / kFittedBlock].add(
-              slope_of_row(rows.row(r), labels.num_classes(), static_cast<uint32_t>(labels.class_of(v)), b));
+        const NodeId v = nodes_[begin + r];
+        slopes[first / kBlock].add(labels.multi_label() ? Slope::of_bits(rows.row(r), labels, v, b)
+                                                        : Slope::of_row(rows.row(r), labels.num_classes(),
+                                                                        static_cast<uint32_t>(labels.class_of(v)), b));
       }
     });
     for (const Slope& slope : slopes) total.add(slope);
@@ -74,18 +95,14 @@ Slope slope_at(const SlabMatrix& logits, const Dataset& data, double b) {
   return total;
 }
 
-}  // namespace
-
-std::optional<double> fit_temperature(const SlabMatrix& logits, const Dataset& data) {
+std::optional<double> TemperatureFit::fit() const {
   constexpr double kLeast = 0.01, kMost = 100, kPrecision = 1e-7;
   constexpr int kSteps = 40;
-  bool validated = false;
-  for (NodeId v = 0; v < data.num_nodes() && !validated; ++v)
-    validated = data.role(v) == Role::kValidation && data.labels.known(v);
-  if (!validated) return std::nullopt;
+  CGCN_CHECK(added_ == nodes_.size());
+  if (nodes_.empty()) return std::nullopt;
   double low = kLeast, high = kMost, b = 1;  // 1 / T; the slope rises with it
   for (int step = 0; step < kSteps; ++step) {
-    const Slope slope = slope_at(logits, data, b);
+    const Slope slope = slope_at(b);
     if (!std::isfinite(slope.first)) return std::nullopt;
     if (slope.first == 0) break;
     (slope.first < 0 ? low : high) = b;

@@ -67,7 +67,11 @@ void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Eval
 // logits of all nodes.
 void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work, uint64_t memory,
                  Evaluation& evaluation) {
-  if (work.fits_temperature && !data.labels.regression()) evaluation.rule.temperature = fit_temperature(logits, data);
+  if (work.needs_temperature(data.labels)) {
+    TemperatureFit fit(data, memory);
+    GraphShare(data.graph).collect(logits, kRowsScored, [&](auto rows, NodeId first) { fit.add(rows, first); });
+    evaluation.rule.temperature = fit.fit();
+  }
   if (work.chooses_thresholds && data.labels.multi_label())
     evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
   if (work.smoothing != Smoothing::kNone)
@@ -76,6 +80,33 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
   for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
     if (const std::optional<RankScores> ranking = rank_role(logits, data, role, memory))
       evaluation.of(role).set_ranking(*ranking);
+}
+
+// Logits that are nowhere kept: they are computed for the temperature, if that is wanted, and again to be scored. For
+// graphs whose logits would take more room on disk than anything else.
+void score_as_they_come(const Inference& inference, const StageInput& last, const Dataset& data, const OutputWork& work,
+                        Evaluation& evaluation) {
+  if (work.needs_temperature(data.labels)) {
+    TemperatureFit fit(data, 0);
+    inference.for_each_rows(last, kRowsScored, [&](auto rows, NodeId first) { fit.add(rows, first); });
+    evaluation.rule.temperature = fit.fit();
+  }
+  inference.for_each_rows(last, kRowsScored, [&](auto rows, NodeId first) { add_rows(rows, first, data, evaluation); });
+}
+
+// In a group the first rank alone has them all.
+void score_kept(SlabMatrix logits, const GraphShare& share, const Dataset& data, const OutputWork& work,
+                uint64_t memory, Evaluation& evaluation) {
+  const auto add = [&](kernels::ConstMatrix rows, NodeId first) { add_rows(rows, first, data, evaluation); };
+  if (!work.needs_all(data.labels) && !work.needs_temperature(data.labels))
+    return share.collect(logits, kRowsScored, add);
+  const uint64_t kept = logits.spilled() ? 0 : uint64_t{logits.rows()} * logits.columns() * sizeof(float);
+  const uint64_t left = memory > kept ? memory - kept : 0;
+  if (!share.is_alone()) logits = share.collect_all(logits, left / 2);
+  share.on_first([&] {
+    work_on_all(logits, data, work, share.is_alone() ? left : left / 2, evaluation);
+    GraphShare(data.graph).collect(logits, kRowsScored, add);
+  });
 }
 
 }  // namespace
@@ -94,9 +125,11 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smooth
          (smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes));
 }
 
+bool OutputWork::needs_temperature(const Labels& labels) const { return fits_temperature && !labels.regression(); }
+
 bool OutputWork::needs_all(const Labels& labels) const {
-  return smoothing != Smoothing::kNone || (fits_temperature && !labels.regression()) ||
-         (labels.multi_label() && chooses_thresholds) || (ranks && has_ranking(labels));
+  return smoothing != Smoothing::kNone || (labels.multi_label() && chooses_thresholds) ||
+         (ranks && has_ranking(labels));
 }
 
 Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, const Dataset& data, uint64_t memory,
@@ -115,21 +148,12 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
       refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));
   });
   const Inference inference(model, input, memory - around - smoothed, show_progress);
-  SlabMatrix logits = inference.run(model.num_layers(), hidden);
   Evaluation evaluation = nothing_scored(model);
   evaluation.rule = work.rule;
-  const auto add = [&](kernels::ConstMatrix rows, NodeId first) { add_rows(rows, first, data, evaluation); };
-  if (work.needs_all(data.labels)) {
-    const uint64_t kept = logits.spilled() ? 0 : uint64_t{logits.rows()} * logits.columns() * sizeof(float);
-    const uint64_t left = memory - around > kept ? memory - around - kept : 0;
-    if (!share.is_alone()) logits = share.collect_all(logits, left / 2);
-    share.on_first([&] {
-      work_on_all(logits, data, work, share.is_alone() ? left : left / 2, evaluation);
-      GraphShare(data.graph).collect(logits, kRowsScored, add);
-    });
-  } else {
-    share.collect(logits, kRowsScored, add);
-  }
+  if (inference.spills() && share.is_alone() && !work.needs_all(data.labels))
+    score_as_they_come(inference, inference.run_below(model.num_layers(), hidden), data, work, evaluation);
+  else
+    score_kept(inference.run(model.num_layers(), hidden), share, data, work, memory - around, evaluation);
   if (!share.is_alone())
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
       Tally& tally = evaluation.of(role);

@@ -33,7 +33,8 @@ struct OutputWork {
 
   Smoothing smoothing = Smoothing::kNone;
 
-  // Whether the rows of all ranks are needed in one place.
+  bool needs_temperature(const Labels& labels) const;
+  // Whether the logits of all nodes are needed at once.
   bool needs_all(const Labels& labels) const;
 };
 

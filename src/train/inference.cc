@@ -10,7 +10,6 @@
 #include "common/mapping_faults.h"
 #include "common/memory.h"
 #include "common/memory_budget.h"
-#include "common/progress.h"
 #include "common/threads.h"
 #include "kernels/spmm.h"
 
@@ -102,19 +101,21 @@ void Inference::release_pages(RowRange rows) const {
 SlabMatrix Inference::make_matrix(size_t columns) const { return {share_.rows(), columns, slab_columns_}; }
 
 template <class Work>
-void Inference::for_each_block(const char* title, Work&& work) const {
-  const RowRange own = share_.own();
-  std::optional<Progress> progress;
-  if (show_progress_) progress.emplace(title, own.size(), "nodes");
-  share_.together([&] {
-    parallel_blocks(own.size(), kInferenceBlock, [&](size_t begin, size_t end) {
-      throw_if_interrupted();
-      const RowRange nodes{own.begin + begin, own.begin + end};
-      work(nodes);
-      release_pages(nodes);
-      if (progress) progress->advance(end - begin);
-    });
+void Inference::run_blocks(RowRange nodes, Progress* progress, Work&& work) const {
+  parallel_blocks(nodes.size(), kInferenceBlock, [&](size_t begin, size_t end) {
+    throw_if_interrupted();
+    const RowRange block{nodes.begin + begin, nodes.begin + end};
+    work(block);
+    release_pages(block);
+    if (progress != nullptr) progress->advance(end - begin);
   });
+}
+
+template <class Work>
+void Inference::for_each_block(const char* title, Work&& work) const {
+  std::optional<Progress> progress;
+  if (show_progress_) progress.emplace(title, share_.own().size(), "nodes");
+  share_.together([&] { run_blocks(share_.own(), progress ? &*progress : nullptr, work); });
 }
 
 // Every rank gets the rows of all.
@@ -144,39 +145,69 @@ void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
 }
 
 SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
-  CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
-  SlabMatrix embeddings;
-  bool first = true;
-  for (const InferenceStage& stage : model_.stages()) {
-    if (stage.number() > layer) break;
-    if (below != nullptr && stage.number() == layer && !first) take_rows(embeddings, *below);
-    embeddings = run_stage(stage.number() == layer ? stage.ending() : stage, std::move(embeddings));
-    first = false;
-  }
+  SlabMatrix rows = run_stage(run_below(layer, below));
   share_.together([] { check_mappings(); });
-  return embeddings;
+  return rows;
 }
 
-SlabMatrix Inference::run_stage(const InferenceStage& stage, SlabMatrix own) const {
-  const bool aggregates = stage.messages() != Messages::kNone, own_messages = stage.messages() == Messages::kOwn;
-  const SlabMatrix made = own_messages ? make_messages(stage, own) : SlabMatrix();
-  if (aggregates && !own_messages) share_.fetch(own);
-  const SlabMatrix& messages = own_messages ? made : own;
-  SlabMatrix out = make_matrix(stage.out());
-  const SlabMatrix aggregated = aggregates && messages.spilled() ? aggregate_slabs(messages) : SlabMatrix();
-  for_each_block(stage.number() == 1 && !aggregates ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
-    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
-    Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
-    Buffer<float> gathered(range.size() * messages.columns());
-    InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
-    if (aggregates) {
-      rows.own = own.read_rows(own_place(range), own_scratch.data());
-      rows.aggregated = aggregate_rows(messages, aggregated, range, gathered.data());
-    }
-    stage.infer(rows, out.place_rows(own_place(range), out_scratch.data()));
-    out.write_rows(own_place(range), out_scratch.data());
-  });
+StageInput Inference::run_below(uint32_t layer, RowSample* below) const {
+  CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
+  SlabMatrix embeddings;
+  const std::vector<InferenceStage> stages = model_.stages();
+  auto stage = stages.begin();
+  for (; stage->number() < layer; ++stage) embeddings = run_stage(prepare_stage(*stage, std::move(embeddings)));
+  if (below != nullptr && stage != stages.begin()) take_rows(embeddings, *below);
+  return prepare_stage(stage->ending(), std::move(embeddings));
+}
+
+StageInput Inference::prepare_stage(const InferenceStage& stage, SlabMatrix own) const {
+  StageInput input{stage, std::move(own)};
+  if (stage.messages() == Messages::kOwn)
+    input.made = make_messages(stage, input.own);
+  else if (input.aggregates())
+    share_.fetch(input.own);
+  if (input.aggregates() && input.messages().spilled()) input.aggregated = aggregate_slabs(input.messages());
+  return input;
+}
+
+SlabMatrix Inference::run_stage(const StageInput& input) const {
+  SlabMatrix out = make_matrix(input.stage.out());
+  for_each_block(input.stage.number() == 1 && !input.aggregates() ? "Evaluating layer 1" : "Evaluating",
+                 [&](RowRange range) {
+                   Buffer<float> scratch(out.spilled() ? range.size() * out.columns() : 0);
+                   infer_block(input, range, out.place_rows(own_place(range), scratch.data()));
+                   out.write_rows(own_place(range), scratch.data());
+                 });
   return out;
+}
+
+void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
+                              const std::function<void(ConstMatrix rows, NodeId first)>& use) const {
+  CGCN_CHECK(share_.is_alone() && rows_at_once % kInferenceBlock == 0);
+  const size_t nodes = share_.own().size();
+  std::optional<Progress> progress;
+  if (show_progress_) progress.emplace("Evaluating", nodes, "nodes");
+  Buffer<float> memory(std::min(nodes, rows_at_once) * input.stage.out());
+  for (size_t begin = 0; begin < nodes; begin += rows_at_once) {
+    const RowRange window{begin, std::min(nodes, begin + rows_at_once)};
+    const Matrix rows(memory.data(), window.size(), input.stage.out());
+    run_blocks(window, progress ? &*progress : nullptr, [&](RowRange range) {
+      infer_block(input, range, rows.rows_from(range.begin - begin, range.end - begin));
+    });
+    check_mappings();
+    use(rows, static_cast<NodeId>(begin));
+  }
+}
+
+void Inference::infer_block(const StageInput& input, RowRange range, Matrix out) const {
+  Buffer<float> own(input.own.spilled() ? range.size() * input.own.columns() : 0);
+  Buffer<float> gathered(range.size() * input.messages().columns());
+  InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
+  if (input.aggregates()) {
+    rows.own = input.own.read_rows(own_place(range), own.data());
+    rows.aggregated = aggregate_rows(input.messages(), input.aggregated, range, gathered.data());
+  }
+  input.stage.infer(rows, out);
 }
 
 // What a stage makes of its input before it is aggregated: narrower rows, (A·H)·W = A·(H·W), or activated ones.

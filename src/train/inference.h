@@ -8,8 +8,10 @@
 // size, so that neither the budget nor the number of threads changes a bit.
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "common/progress.h"
 #include "graph/features.h"
 #include "graph/normalised_rows.h"
 #include "nn/model.h"
@@ -32,6 +34,17 @@ struct RowSample {
   std::vector<float> values;  // nodes × columns
 };
 
+// What the rows of a layer are computed from: all that is below it.
+struct StageInput {
+  InferenceStage stage;
+  SlabMatrix own = {};         // the rows of the stage below; none for the first
+  SlabMatrix made = {};        // the messages, if they are not those rows
+  SlabMatrix aggregated = {};  // N(A)·messages, if these are spilled
+
+  bool aggregates() const { return stage.messages() != Messages::kNone; }
+  const SlabMatrix& messages() const { return stage.messages() == Messages::kOwn ? made : own; }
+};
+
 class Inference {
  public:
   // memory: bytes for embeddings, scratch and the mapped pages of the graph and the features. These are given back
@@ -41,6 +54,11 @@ class Inference {
   // H_layer of all nodes, in a group of the rank's own nodes (the matrix may have more rows than that); the logits for
   // the last layer. below: takes its nodes' rows of the layer below, if there is one.
   SlabMatrix run(uint32_t layer, RowSample* below = nullptr) const;
+  // The same in two steps. The second can be taken as often as the rows are wanted, so that nobody has to keep them:
+  // use(rows, first node) gets those of all nodes, rising, so many at a time. One process only.
+  StageInput run_below(uint32_t layer, RowSample* below = nullptr) const;
+  void for_each_rows(const StageInput& input, size_t rows_at_once,
+                     const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
   kernels::RowRange own_rows() const { return share_.own(); }
   bool spills() const { return slab_columns_ > 0; }
 
@@ -58,13 +76,17 @@ class Inference {
   void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
-  SlabMatrix run_stage(const InferenceStage& stage, SlabMatrix own) const;
+  StageInput prepare_stage(const InferenceStage& stage, SlabMatrix own) const;
+  SlabMatrix run_stage(const StageInput& input) const;
+  void infer_block(const StageInput& input, kernels::RowRange range, kernels::Matrix out) const;
   SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
   kernels::ConstMatrix aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, kernels::RowRange range,
                                       float* scratch) const;
   SlabMatrix aggregate_slabs(const SlabMatrix& source) const;
   template <class Work>
   void for_each_block(const char* title, Work&& work) const;
+  template <class Work>
+  void run_blocks(kernels::RowRange nodes, Progress* progress, Work&& work) const;
 
   const Model& model_;
   InferenceInput input_;

@@ -11,6 +11,7 @@
 #include "generate/generate.h"
 #include "random_dataset.h"
 #include "support.h"
+#include "train/evaluation.h"
 
 namespace cgcn {
 namespace {
@@ -31,6 +32,19 @@ std::vector<float> run(const Model& model, const InferenceInput& input, uint32_t
   std::vector<float> scratch(out.rows() * out.columns());
   const float* rows = out.read_rows({0, out.rows()}, scratch.data()).data;
   return {rows, rows + scratch.size()};
+}
+
+// The rows as they come, 512 at a time, twice.
+std::vector<float> collect(const Inference& inference, const StageInput& input) {
+  std::vector<float> found[2];
+  for (std::vector<float>& values : found)
+    inference.for_each_rows(input, 512, [&](kernels::ConstMatrix rows, NodeId first) {
+      EXPECT_EQ(values.size(), first * rows.columns);
+      EXPECT_EQ(rows.stride, rows.columns);
+      values.insert(values.end(), rows.data, rows.data + rows.rows * rows.columns);
+    });
+  EXPECT_EQ(found[0], found[1]);
+  return found[0];
 }
 
 class InferenceTest : public testing::Test {
@@ -122,6 +136,8 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
       for (const uint64_t columns : {16, 3}) {
         EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
         EXPECT_TRUE(spills);
+        const Inference inference(model, input, scratch + columns * column, false);
+        EXPECT_EQ(collect(inference, inference.run_below(layer)), expected);
       }
       set_thread_count(3);
       EXPECT_EQ(run(model, input, layer, kPlenty), expected);
@@ -130,6 +146,34 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   }
   const Model model = make_model(data, usual);
   EXPECT_THAT(test::message_of<Error>([&] { run(model, input, 3, 1000); }), testing::HasSubstr("--memory"));
+}
+
+// Scores and the temperature are those of logits that are kept, whatever the memory.
+TEST_F(InferenceTest, LogitsThatAreNotKeptHaveTheSameScores) {
+  GenerateOptions generated;
+  generated.nodes = 1500;
+  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
+  const Store store(folder_ / "store");
+  const Dataset data = store.dataset();
+  ModelOptions options;
+  options.hidden = 40;
+  const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
+  const InferenceInput input{data.graph, data.features, aggregated};
+  const Model model = make_model(data, options);
+  const OutputWork work{.fits_temperature = true};
+  const Evaluation whole = evaluate_exactly(model, input, data, kPlenty, false, work);
+  const Evaluation spilled = evaluate_exactly(model, input, data, least_evaluation_memory(model, data), false, work);
+  EXPECT_FALSE(whole.spilled);
+  EXPECT_TRUE(spilled.spilled);
+  ASSERT_TRUE(whole.rule.temperature.has_value());
+  EXPECT_EQ(spilled.rule.temperature, whole.rule.temperature);
+  for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
+    const Scores kept = whole.of(role).scores(), passing = spilled.of(role).scores();
+    EXPECT_GT(kept.nodes, 0u);
+    EXPECT_EQ(passing.nodes, kept.nodes);
+    EXPECT_EQ(passing.loss, kept.loss);
+    EXPECT_EQ(passing.micro_f1, kept.micro_f1);
+  }
 }
 
 }  // namespace

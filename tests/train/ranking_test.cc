@@ -11,6 +11,7 @@
 #include "common/random.h"
 #include "common/threads.h"
 #include "train/calibration.h"
+#include "train/graph_share.h"
 
 namespace cgcn {
 namespace {
@@ -108,12 +109,19 @@ struct Problem {
   }
 };
 
+// As an evaluation does it: rows pass a few at a time.
+double fit_temperature(const SlabMatrix& logits, const Dataset& data, uint64_t memory = uint64_t{1} << 30) {
+  TemperatureFit fit(data, memory);
+  GraphShare(data.graph).collect(logits, 700, [&](auto rows, NodeId first) { fit.add(rows, first); });
+  return fit.fit().value();
+}
+
 TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
   const Problem problem(3000, 10, true);
   set_thread_count(1);
   const RankScores expected = *rank_role(problem.whole, problem.data, Role::kTest, uint64_t{1} << 30);
   const auto thresholds = choose_thresholds(problem.whole, problem.data, uint64_t{1} << 30);
-  const double temperature = *fit_temperature(problem.whole, problem.data);
+  const double temperature = fit_temperature(problem.whole, problem.data);
   set_thread_count(3);
   for (const uint64_t memory : {uint64_t{0}, uint64_t{30'000}, uint64_t{1} << 30})
     for (const SlabMatrix* logits : {&problem.whole, &problem.spilled}) {
@@ -121,7 +129,7 @@ TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
       EXPECT_EQ(scores.roc_auc, expected.roc_auc);
       EXPECT_EQ(scores.average_precision, expected.average_precision);
       EXPECT_EQ(choose_thresholds(*logits, problem.data, memory), thresholds);
-      EXPECT_EQ(*fit_temperature(*logits, problem.data), temperature);
+      EXPECT_EQ(fit_temperature(*logits, problem.data, memory), temperature);
     }
   set_thread_count(0);
   double area = 0;
@@ -151,7 +159,7 @@ TEST(Calibration, TheTemperatureHasTheLeastLoss) {
       }
       return loss;
     };
-    const double temperature = *fit_temperature(problem.whole, problem.data), loss = loss_at(temperature);
+    const double temperature = fit_temperature(problem.whole, problem.data), loss = loss_at(temperature);
     EXPECT_GT(temperature, 1.5);  // the logits are too sure of themselves
     for (double other = 0.3; other < 30; other *= 1.05) EXPECT_LE(loss, loss_at(other) + 1e-3);
   }
