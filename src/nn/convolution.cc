@@ -248,26 +248,33 @@ Messages Convolution::messages() const {
   return norm_before_ || may_project_first() ? Messages::kOwn : Messages::kInput;
 }
 
-void Convolution::message(ConstMatrix own, Matrix out) const {
-  if (!may_project_first()) return activation_.apply(nullptr, own, {}, out);
+// act(H), or P and what P's sum is added to.
+void Convolution::message(ConstMatrix own, Matrix messages, Matrix kept) const {
+  if (!may_project_first()) return activation_.apply(nullptr, own, {}, messages);
   Buffer<float> memory;
   const ConstMatrix h = activate_own(own, memory);
-  kernels::parallel_product(out, [&](RowRange rows, size_t column, Matrix tile) {
+  kernels::parallel_product(messages, [&](RowRange rows, size_t column, Matrix tile) {
     multiply_left(h.rows_from(rows.begin, rows.end), column, 0, tile);
+  });
+  kernels::parallel_product(kept, [&](RowRange rows, size_t column, Matrix tile) {
+    const float begun = linear_.begin_tile(tile, column);
+    if (multiply_right(h.rows_from(rows.begin, rows.end), column, begun, tile) == 0) clear_rows(tile);
   });
 }
 
 void Convolution::infer(const InferenceRows& rows, Matrix out) const {
+  if (may_project_first()) {
+    for (size_t r = 0; r < out.rows; ++r)
+      for (size_t c = 0; c < out.columns; ++c) out.row(r)[c] = rows.own.row(r)[c] + rows.aggregated.row(r)[c];
+    return;
+  }
   Buffer<float> mixed, activated;
   const ConstMatrix left = initial_ != nullptr ? initial_->mix(rows.aggregated, rows.initial, mixed) : rows.aggregated;
   const ConstMatrix h = input_.concat() ? activate_own(rows.own, activated) : rows.own;
   kernels::parallel_product(out, [&](RowRange range, size_t column, Matrix z) {
-    float keep = linear_.begin_tile(z, column);
-    if (!may_project_first()) keep = multiply_left(left.rows_from(range.begin, range.end), column, keep, z);
-    keep = multiply_right(h.rows_from(range.begin, range.end), column, keep, z);
-    if (!may_project_first()) return;
-    if (keep == 0) clear_rows(z);
-    add_rows(left.tile(range.begin, range.end, column, column + z.columns), z);
+    const float begun = linear_.begin_tile(z, column);
+    const float keep = multiply_left(left.rows_from(range.begin, range.end), column, begun, z);
+    multiply_right(h.rows_from(range.begin, range.end), column, keep, z);
   });
   finish(nullptr, left, rows.own, out, out);
 }

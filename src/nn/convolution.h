@@ -8,7 +8,7 @@
 //
 // Aggregate first:  C = D([A·h, h]),  z = C·W + b
 //   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dh = Aᵀ·dC_left + dC_right
-// Project first (if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
+// Project first (the last layer, if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
 //   dP = Aᵀ·dz,  dW = [hᵀ·dP; hᵀ·dz],  dh = dP·W_leftᵀ + dz·W_rightᵀ
 #pragma once
 
@@ -32,11 +32,12 @@ class Convolution final : public Layer {
 
   Messages messages() const override;
   size_t message_columns() const override { return may_project_first() ? out() : in(); }
-  void message(kernels::ConstMatrix own, kernels::Matrix out) const override;
+  size_t kept_columns() const override { return message_columns(); }
+  void message(kernels::ConstMatrix own, kernels::Matrix messages, kernels::Matrix kept) const override;
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 
  private:
-  bool may_project_first() const { return out() < in(); }
+  bool may_project_first() const { return last_ && out() < in(); }
   bool projects_first(const Step& step) const;
   bool norm_after() const { return activation_.on() && !norm_before_; }
   bool maps_identity() const { return identity_ < 1; }

@@ -1,7 +1,6 @@
 #include "train/inference.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -49,13 +48,21 @@ uint64_t fixed_memory(const Model& model, uint64_t nodes) {
          nodes * sizeof(float);
 }
 
+// Columns of what a stage gives to the next.
+uint64_t passed_columns(const InferenceStage& stage, const InferenceStage* next) {
+  return next != nullptr && next->narrows() ? next->kept_columns() + next->message_columns() : stage.out();
+}
+
 // Columns of the embeddings that are alive at a time.
 uint64_t alive_columns(const Model& model) {
   uint64_t alive = 0, below = 0;
-  for (const InferenceStage& stage : model.stages()) {
-    const uint64_t messages = stage.messages() == Messages::kOwn ? stage.message_columns() : 0;
-    alive = std::max<uint64_t>(alive, below + messages + stage.out());
-    below = stage.out();
+  const auto& stages = model.stages();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const InferenceStage& stage = stages[i];
+    const uint64_t messages = stage.messages() == Messages::kOwn && !stage.narrows() ? stage.message_columns() : 0;
+    const uint64_t passed = passed_columns(stage, i + 1 < stages.size() ? &stages[i + 1] : nullptr);
+    alive = std::max(alive, below + messages + passed);
+    below = passed;
   }
   return alive;
 }
@@ -117,25 +124,30 @@ void Inference::for_each_block(const char* title, Work&& work) const {
   });
 }
 
-// Every rank gets the rows of all.
-void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
-  if (from.rows() == 0 && share_.is_alone()) return;
-  sample.columns = std::min<size_t>(from.columns(), model_.options().hidden);  // without what is carried past layers
-  sample.values.clear();
-  Buffer<float> scratch(from.columns());
-  std::string own;
-  for (const NodeId v : sample.nodes) {
-    if (v < share_.own().begin || v >= share_.own().end) continue;
-    const size_t place = v - share_.own().begin;
-    const ConstMatrix row = from.read_rows({place, place + 1}, scratch.data());
-    own.append(reinterpret_cast<const char*>(row.data), sample.columns * sizeof(float));
+void Inference::begin_sample(size_t columns, RowSample& sample) const {
+  sample.columns = std::min<size_t>(columns, model_.options().hidden);  // without what is carried past layers
+  sample.values.assign(sample.nodes.size() * sample.columns, 0);
+}
+
+void Inference::take_rows(RowRange nodes, ConstMatrix rows, RowSample& sample) const {
+  const auto first = std::lower_bound(sample.nodes.begin(), sample.nodes.end(), nodes.begin);
+  for (auto v = first; v != sample.nodes.end() && *v < nodes.end; ++v) {
+    const auto place = static_cast<size_t>(v - sample.nodes.begin());
+    std::copy_n(rows.row(*v - nodes.begin), sample.columns, &sample.values[place * sample.columns]);
   }
-  // Nodes rise, and so do the ranks' ranges.
-  for (const std::string& rows : share_.is_alone() ? std::vector{own} : share_.group().all_gather(own)) {
-    const size_t before = sample.values.size();
-    sample.values.resize(before + rows.size() / sizeof(float));
-    if (!rows.empty()) std::memcpy(sample.values.data() + before, rows.data(), rows.size());
-  }
+}
+
+// Every rank gets the rows of all: nodes rise, and so do the ranks' ranges.
+void Inference::end_sample(RowSample& sample) const {
+  if (share_.is_alone()) return;
+  const auto place_of = [&](size_t node) {
+    return sample.columns *
+           static_cast<size_t>(std::lower_bound(sample.nodes.begin(), sample.nodes.end(), node) - sample.nodes.begin());
+  };
+  const size_t begin = place_of(share_.own().begin), end = place_of(share_.own().end);
+  const std::string own(reinterpret_cast<const char*>(sample.values.data() + begin), (end - begin) * sizeof(float));
+  auto* to = reinterpret_cast<char*>(sample.values.data());
+  for (const std::string& rows : share_.group().all_gather(own)) to = std::copy(rows.begin(), rows.end(), to);
 }
 
 void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
@@ -145,41 +157,69 @@ void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
 
 SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
   CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
-  SlabMatrix embeddings;
-  bool first = true;
-  for (const InferenceStage& stage : model_.stages()) {
-    if (stage.number() > layer) break;
-    if (below != nullptr && stage.number() == layer && !first) take_rows(embeddings, *below);
-    embeddings = run_stage(stage.number() == layer ? stage.ending() : stage, std::move(embeddings));
-    first = false;
+  std::vector<InferenceStage> stages;
+  for (const InferenceStage& stage : model_.stages())
+    if (stage.number() <= layer) stages.push_back(stage.number() == layer ? stage.ending() : stage);
+  StageRows rows;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const bool is_sampled = below != nullptr && i + 2 == stages.size();
+    rows = run_stage(stages[i], i + 1 < stages.size() ? &stages[i + 1] : nullptr, std::move(rows),
+                     is_sampled ? below : nullptr);
   }
   share_.together([] { check_mappings(); });
-  return embeddings;
+  return std::move(rows.own);
 }
 
-SlabMatrix Inference::run_stage(const InferenceStage& stage, SlabMatrix own) const {
+// Whether all that a narrow stage takes and gives fits where a slab would be: its messages are then never read from a
+// file, and no slab is.
+bool Inference::keeps_in_memory(const InferenceStage& narrow) const {
+  return narrow.kept_columns() + narrow.message_columns() + narrow.out() <= slab_columns_;
+}
+
+Inference::StageRows Inference::run_stage(const InferenceStage& stage, const InferenceStage* next, StageRows in,
+                                          RowSample* sample) const {
   const bool aggregates = stage.messages() != Messages::kNone, own_messages = stage.messages() == Messages::kOwn;
-  const SlabMatrix made = own_messages ? make_messages(stage, own) : SlabMatrix();
-  if (aggregates && !own_messages) share_.fetch(own);
-  const SlabMatrix& messages = own_messages ? made : own;
-  SlabMatrix out = make_matrix(stage.out());
+  if (own_messages && !stage.narrows()) in.messages = make_messages(stage, in.own);
+  const SlabMatrix &own = in.own, &messages = own_messages ? in.messages : in.own;
+  if (aggregates) share_.fetch(own_messages ? in.messages : in.own);
+  const bool narrows = next != nullptr && next->narrows();
+  StageRows out;
+  {
+    const InferenceStage& narrow = narrows ? *next : stage;
+    const size_t slab = (narrows || stage.narrows()) && keeps_in_memory(narrow) ? 0 : slab_columns_;
+    out.own = SlabMatrix(share_.rows(), narrows ? next->kept_columns() : stage.out(), slab);
+    if (narrows) out.messages = SlabMatrix(share_.rows(), next->message_columns(), slab);
+  }
+  if (sample != nullptr) begin_sample(stage.out(), *sample);
   const SlabMatrix aggregated = aggregates && messages.spilled() ? aggregate_slabs(messages) : SlabMatrix();
   for_each_block(stage.number() == 1 && !aggregates ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
-    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
-    Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
-    Buffer<float> gathered(range.size() * messages.columns());
-    InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
-    if (aggregates) {
-      rows.own = own.read_rows(own_place(range), own_scratch.data());
-      rows.aggregated = aggregate_rows(messages, aggregated, range, gathered.data());
+    const RowRange place = own_place(range);
+    Buffer<float> given_scratch(narrows || out.own.spilled() ? range.size() * stage.out() : 0);
+    const Matrix given = narrows ? Matrix(given_scratch.data(), range.size(), stage.out())
+                                 : out.own.place_rows(place, given_scratch.data());
+    {
+      Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
+      Buffer<float> gathered(range.size() * messages.columns());
+      InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
+      if (aggregates) {
+        rows.own = own.read_rows(place, own_scratch.data());
+        rows.aggregated = aggregate_rows(messages, aggregated, range, gathered.data());
+      }
+      stage.infer(rows, given);
     }
-    stage.infer(rows, out.place_rows(own_place(range), out_scratch.data()));
-    out.write_rows(own_place(range), out_scratch.data());
+    if (sample != nullptr) take_rows(range, given, *sample);
+    if (!narrows) return out.own.write_rows(place, given_scratch.data());
+    Buffer<float> kept(out.own.spilled() ? range.size() * out.own.columns() : 0);
+    Buffer<float> made(out.own.spilled() ? range.size() * out.messages.columns() : 0);
+    next->message(given, out.messages.place_rows(place, made.data()), out.own.place_rows(place, kept.data()));
+    out.messages.write_rows(place, made.data());
+    out.own.write_rows(place, kept.data());
   });
+  if (sample != nullptr) end_sample(*sample);
   return out;
 }
 
-// What a stage makes of its input before it is aggregated: narrower rows, (A·H)·W = A·(H·W), or activated ones.
+// What a stage makes of its input before it is aggregated: activated rows.
 SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatrix& own) const {
   SlabMatrix out = make_matrix(stage.message_columns());
   for_each_block("Evaluating", [&](RowRange range) {
@@ -189,7 +229,6 @@ SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatri
                   out.place_rows(own_place(range), out_scratch.data()));
     out.write_rows(own_place(range), out_scratch.data());
   });
-  share_.fetch(out);
   return out;
 }
 

@@ -4,8 +4,9 @@
 //   edges
 //
 // The layers are those that train, run on rows of the graph (nn/inference_stage.h). Two layers' embeddings are alive at
-// a time. If they do not fit in the budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed
-// size, so that neither the budget nor the number of threads changes a bit.
+// a time; of the last hidden layer only what a narrow last layer makes of it, block by block. If they do not fit in the
+// budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed size, so that neither the budget nor
+// the number of threads changes a bit.
 #pragma once
 
 #include <vector>
@@ -54,11 +55,21 @@ class Inference {
   kernels::RowRange own_place(kernels::RowRange nodes) const {
     return {nodes.begin - share_.own().begin, nodes.end - share_.own().begin};
   }
-  void take_rows(const SlabMatrix& from, RowSample& sample) const;
+  // What a stage takes from the one below: rows of their own, or what it keeps of them; and the messages that it makes
+  // of them, if they are made already.
+  struct StageRows {
+    SlabMatrix own, messages;
+  };
+
+  void begin_sample(size_t columns, RowSample& sample) const;
+  void take_rows(kernels::RowRange nodes, kernels::ConstMatrix rows, RowSample& sample) const;
+  void end_sample(RowSample& sample) const;
   void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
-  SlabMatrix run_stage(const InferenceStage& stage, SlabMatrix own) const;
+  bool keeps_in_memory(const InferenceStage& narrow) const;
+  // next: the stage above, if there is one. sample: takes rows of what this one gives.
+  StageRows run_stage(const InferenceStage& stage, const InferenceStage* next, StageRows in, RowSample* sample) const;
   SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
   kernels::ConstMatrix aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, kernels::RowRange range,
                                       float* scratch) const;
