@@ -1,5 +1,9 @@
-// A row of the result is summed in registers, a strip of columns at a time. The strip is the outer loop: a strip of the
-// source (a thousand rows of 512 bytes) stays in the second-level cache while its rows are read again and again.
+// A row of the result is summed in registers, a strip of columns at a time.
+//
+// A batch's source lies in the second-level cache or near it: the strip is the outer loop, so that a strip of the
+// source (a thousand rows of 512 bytes) stays there while its rows are read again and again. The source of a whole
+// graph lies in memory: a row's strips follow each other, and the first of them asks for the whole rows of later
+// entries. The sums are the same.
 #include "kernels/spmm.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,12 +20,23 @@ struct Sum {
   ConstMatrix source, initial;
   const DropoutMask& mask;
   Matrix out;
+  uint64_t fetch_end = 0;  // entries before this one are fetched ahead of their use
 };
 
+constexpr size_t kCachedBytes = size_t{16} << 20;  // a source of more is fetched
+constexpr uint64_t kAhead = 12;                    // entries: 19 KB of rows of 400 columns, on their way at a time
+constexpr size_t kLineFloats = 16;
+
+// Into the second-level cache, which has more requests under way than the first.
+HWY_INLINE void fetch_row(const float* row, size_t columns) {
+  for (size_t c = 0; c < columns; c += kLineFloats) __builtin_prefetch(row + c, 0, 2);
+  __builtin_prefetch(row + columns - 1, 0, 2);
+}
+
 // One row, columns c … c + kVectors·lanes; if rest > 0 there is one vector and only `rest` of its lanes count.
-template <int kVectors, bool kTail>
+template <int kVectors, bool kTail, bool kFetches>
 HWY_INLINE void aggregate_strip(const Sum& sum, size_t r, size_t c, size_t rest) {
-  const auto& [a, source, initial, mask, out] = sum;
+  const auto& [a, source, initial, mask, out, fetch_end] = sum;
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
   const auto load = [&](const float* from) HWY_ATTR {
@@ -34,6 +49,8 @@ HWY_INLINE void aggregate_strip(const Sum& sum, size_t r, size_t c, size_t rest)
   const float* base = source.data + c;
   const uint64_t end = a.offsets[r + 1];
   for (uint64_t i = a.offsets[r]; i < end; ++i) {
+    if constexpr (kFetches)
+      if (i + kAhead < fetch_end) fetch_row(source.row(a.column_indices[i + kAhead]), source.columns);
     const float* row = base + a.column_indices[i] * source.stride;
     const FloatVector weight = hn::Set(d, a.values[i]);
     for (int k = 0; k < kVectors; ++k) sums[k] = hn::MulAdd(weight, load(row + k * lanes), sums[k]);
@@ -54,20 +71,29 @@ template <int kVectors, bool kTail = false>
 size_t aggregate_strips(const Sum& sum, RowRange rows, size_t c) {
   const size_t width = sum.out.columns, strip = kTail ? width - c : kVectors * hn::Lanes(FloatTag());
   while (c + strip <= width && c < width) {
-    for (size_t r = rows.begin; r < rows.end; ++r) aggregate_strip<kVectors, kTail>(sum, r, c, strip);
+    if (c == 0 && sum.fetch_end > 0)
+      for (size_t r = rows.begin; r < rows.end; ++r) aggregate_strip<kVectors, kTail, true>(sum, r, c, strip);
+    else
+      for (size_t r = rows.begin; r < rows.end; ++r) aggregate_strip<kVectors, kTail, false>(sum, r, c, strip);
     c += strip;
   }
   return c;
 }
 
-void aggregate_rows(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
-                    const DropoutMask& mask, Matrix out) {
-  const Sum sum{a, source, initial, mask, out};
+void aggregate_all_strips(const Sum& sum, RowRange rows) {
   size_t c = aggregate_strips<8>(sum, rows, 0);
   c = aggregate_strips<4>(sum, rows, c);
   c = aggregate_strips<2>(sum, rows, c);
   c = aggregate_strips<1>(sum, rows, c);
   aggregate_strips<1, true>(sum, rows, c);
+}
+
+void aggregate_rows(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
+                    const DropoutMask& mask, Matrix out) {
+  Sum sum{a, source, initial, mask, out};
+  if (source.rows * source.columns * sizeof(float) <= kCachedBytes) return aggregate_all_strips(sum, rows);
+  sum.fetch_end = a.offsets[rows.end];
+  for (size_t r = rows.begin; r < rows.end; ++r) aggregate_all_strips(sum, {r, r + 1});
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE

@@ -8,7 +8,7 @@
 //
 // Aggregate first:  C = D([A·h, h]),  z = C·W + b
 //   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dh = Aᵀ·dC_left + dC_right
-// Project first (if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
+// Project first (the last layer, if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
 //   dP = Aᵀ·dz,  dW = [hᵀ·dP; hᵀ·dz],  dh = dP·W_leftᵀ + dz·W_rightᵀ
 #pragma once
 
@@ -32,14 +32,22 @@ class Convolution final : public Layer {
 
   Messages messages() const override;
   size_t message_columns() const override { return may_project_first() ? out() : in(); }
-  void message(kernels::ConstMatrix own, kernels::Matrix out) const override;
+  size_t kept_columns() const override { return message_columns(); }
+  void message(kernels::ConstMatrix own, kernels::Matrix messages, kernels::Matrix kept) const override;
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 
  private:
-  bool may_project_first() const { return out() < in(); }
+  bool may_project_first() const { return last_ && out() < in(); }
   bool projects_first(const Step& step) const;
   bool norm_after() const { return activation_.on() && !norm_before_; }
   bool maps_identity() const { return identity_ < 1; }
+  // What forward, message and infer share: h where it is not the input itself; a tile of rows·W_left and, if there is
+  // one, of rows·W_right, added to what is kept of z, whose first column is `column`; and H_l of z.
+  kernels::ConstMatrix activate_own(kernels::ConstMatrix below, Buffer<float>& memory) const;
+  float multiply_left(kernels::ConstMatrix rows, size_t column, float keep, kernels::Matrix z) const;
+  float multiply_right(kernels::ConstMatrix rows, size_t column, float keep, kernels::Matrix z) const;
+  void finish(const Step* step, kernels::ConstMatrix left, kernels::ConstMatrix below, kernels::Matrix z,
+              kernels::Matrix out) const;
   void add_identity(kernels::ConstMatrix left, kernels::Matrix z) const;
   kernels::ConstMatrix left_weight() const { return linear_.weight().rows_from(0, in()); }
   kernels::ConstMatrix right_weight() const { return linear_.weight().rows_from(in(), linear_.in()); }

@@ -48,16 +48,18 @@ Matrix DenseHead::place_input(const Step& step) const {
   return workspace_->rows(number(), step.batch.rows_of_layer(number()), in());
 }
 
-void DenseHead::multiply_rows(ConstMatrix y, Matrix logits, RowRange rows) const {
-  for (size_t r = rows.begin; r < rows.end; ++r) std::copy_n(bias_.value().data, out(), logits.row(r));
-  multiply(y.rows_from(rows.begin, rows.end), weight_.value(), logits.rows_from(rows.begin, rows.end), 1);
+void DenseHead::forward(const Step&, Matrix below, Matrix out) {
+  apply(below, padded(unit_, below.rows, in()), inverse_length_, out);
 }
 
-void DenseHead::forward(const Step&, Matrix below, Matrix out) {
-  const Matrix y = padded(unit_, below.rows, in());
-  kernels::parallel_rows(below.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) inverse_length_[r] = normalise_row(below.row(r), in(), y.row(r));
-    multiply_rows(y, out, rows);
+void DenseHead::apply(ConstMatrix h, Matrix y, float* inverse_length, Matrix logits) const {
+  kernels::parallel_rows(h.rows, kPassRows, [&](RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      inverse_length[r] = normalise_row(h.row(r), in(), y.row(r));
+      std::copy_n(bias_.value().data, out(), logits.row(r));
+    }
+    multiply(ConstMatrix(y).rows_from(rows.begin, rows.end), weight_.value(), logits.rows_from(rows.begin, rows.end),
+             1);
   });
 }
 
@@ -79,12 +81,8 @@ Matrix DenseHead::backward(const Step& step, Matrix gradient) {
 }
 
 void DenseHead::infer(const InferenceRows& rows, Matrix out) const {
-  Buffer<float> unit(out.rows * in());
-  const Matrix y(unit.data(), out.rows, in());
-  kernels::parallel_rows(out.rows, kPassRows, [&](RowRange range) {
-    for (size_t r = range.begin; r < range.end; ++r) normalise_row(rows.own.row(r), in(), y.row(r));
-    multiply_rows(y, out, range);
-  });
+  Buffer<float> unit(out.rows * in()), inverse_length(out.rows);
+  apply(rows.own, Matrix(unit.data(), out.rows, in()), inverse_length.data(), out);
 }
 
 }  // namespace cgcn

@@ -27,15 +27,15 @@ size_t InferenceStage::carried_above(uint32_t layer) const {
   return initial_ + (layer > 0 ? top_.carried_columns() : 0);
 }
 
-void InferenceStage::message(ConstMatrix own, Matrix out) const {
+void InferenceStage::message(ConstMatrix own, Matrix messages, Matrix kept) const {
   const ConstMatrix rows = own.columns_from(0, own_columns());
-  if (copies_messages()) return copy_columns(rows, out);
-  layers_.front()->message(rows, out);
+  if (copies_messages()) return copy_columns(rows, messages);
+  layers_.front()->message(rows, messages, kept);
 }
 
 void InferenceStage::infer(const InferenceRows& rows, Matrix out) const {
   InferenceRows next = rows;
-  if (carried_in() > 0) {
+  if (carried_in() > 0 && !narrows()) {
     next.own = rows.own.columns_from(0, own_columns());
     next.initial = rows.own.columns_from(own_columns(), own_columns() + initial_);
     if (in() > own_columns() + initial_) next.carried = rows.own.columns_from(own_columns() + initial_, in());

@@ -6,6 +6,9 @@
 //
 //   for each stage:  M = message(H) of all nodes, unless the messages are H itself;  H' = infer(rows of H and of
 //   N(A)·M)
+//
+// A stage that narrows takes less of H than H itself: message(H) makes both M and what it keeps, and H need not be
+// stored.
 #pragma once
 
 #include <memory>
@@ -30,7 +33,10 @@ class InferenceStage {
 
   Messages messages() const { return copies_messages() ? Messages::kOwn : layers_.front()->messages(); }
   size_t message_columns() const { return copies_messages() ? own_columns() : layers_.front()->message_columns(); }
-  void message(kernels::ConstMatrix own, kernels::Matrix out) const;
+  bool narrows() const { return kept_columns() < own_columns(); }
+  size_t kept_columns() const { return layers_.front()->kept_columns(); }
+  // kept: if it narrows.
+  void message(kernels::ConstMatrix own, kernels::Matrix messages, kernels::Matrix kept = {}) const;
   void infer(const InferenceRows& rows, kernels::Matrix out) const;
 
  private:

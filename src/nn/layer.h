@@ -32,7 +32,8 @@ struct InferenceRows {
   const FeatureMatrix& x;
   const FeatureMatrix& aggregated_x;  // N(A)·X
   NodeId begin, end;                  // the rows of the features
-  // Of the layer below, the same rows; and of N(A)·M, M the messages of all nodes. Empty if there is no such thing.
+  // Of the layer below, the same rows, or what is kept of them; and of N(A)·M, M the messages of all nodes. Empty if
+  // there is no such thing.
   kernels::ConstMatrix own = {}, aggregated = {};
   // The same rows of H_0, and what the layers below left for the head; empty if nothing takes them.
   kernels::ConstMatrix initial = {}, carried = {};
@@ -81,10 +82,12 @@ class Layer {
   virtual size_t carried_columns() const { return 0; }
   virtual void carry(uint32_t, kernels::ConstMatrix, kernels::ConstMatrix, kernels::Matrix) const {}
 
-  // Exact inference: if messages() is kOwn, message() makes them, row by row, message_columns() wide.
+  // Exact inference: if messages() is kOwn, message() makes them, row by row, message_columns() wide; and what infer()
+  // takes of a node's own row, if that is narrower than the row itself: kept_columns() wide.
   virtual Messages messages() const { return Messages::kNone; }
   virtual size_t message_columns() const { return 0; }
-  virtual void message(kernels::ConstMatrix, kernels::Matrix) const {}
+  virtual size_t kept_columns() const { return in(); }
+  virtual void message(kernels::ConstMatrix, kernels::Matrix /*messages*/, kernels::Matrix /*kept*/) const {}
   virtual void infer(const InferenceRows& rows, kernels::Matrix out) const = 0;
 
   // By the last backward(); of the first parameter that the layer has. The others are touched in all rows.

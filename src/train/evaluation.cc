@@ -150,10 +150,11 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   const Inference inference(model, input, memory - around - smoothed, show_progress);
   Evaluation evaluation = nothing_scored(model);
   evaluation.rule = work.rule;
-  if (inference.spills() && share.is_alone() && !work.needs_all(data.labels))
-    score_as_they_come(inference, inference.run_below(model.num_layers(), hidden), data, work, evaluation);
+  StageInput last = inference.run_below(model.num_layers(), hidden);
+  if (last.slab_columns > 0 && share.is_alone() && !work.needs_all(data.labels))
+    score_as_they_come(inference, last, data, work, evaluation);
   else
-    score_kept(inference.run(model.num_layers(), hidden), share, data, work, memory - around, evaluation);
+    score_kept(inference.run_last(std::move(last)), share, data, work, memory - around, evaluation);
   if (!share.is_alone())
     for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
       Tally& tally = evaluation.of(role);

@@ -1,7 +1,6 @@
 #include "train/inference.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -48,13 +47,21 @@ uint64_t fixed_memory(const Model& model, uint64_t nodes) {
          nodes * sizeof(float);
 }
 
+// Columns of what a stage gives to the next.
+uint64_t passed_columns(const InferenceStage& stage, const InferenceStage* next) {
+  return next != nullptr && next->narrows() ? next->kept_columns() + next->message_columns() : stage.out();
+}
+
 // Columns of the embeddings that are alive at a time.
 uint64_t alive_columns(const Model& model) {
   uint64_t alive = 0, below = 0;
-  for (const InferenceStage& stage : model.stages()) {
-    const uint64_t messages = stage.messages() == Messages::kOwn ? stage.message_columns() : 0;
-    alive = std::max<uint64_t>(alive, below + messages + stage.out());
-    below = stage.out();
+  const auto& stages = model.stages();
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const InferenceStage& stage = stages[i];
+    const uint64_t messages = stage.messages() == Messages::kOwn && !stage.narrows() ? stage.message_columns() : 0;
+    const uint64_t passed = passed_columns(stage, i + 1 < stages.size() ? &stages[i + 1] : nullptr);
+    alive = std::max(alive, below + messages + passed);
+    below = passed;
   }
   return alive;
 }
@@ -118,25 +125,30 @@ void Inference::for_each_block(const char* title, Work&& work) const {
   share_.together([&] { run_blocks(share_.own(), progress ? &*progress : nullptr, work); });
 }
 
-// Every rank gets the rows of all.
-void Inference::take_rows(const SlabMatrix& from, RowSample& sample) const {
-  if (from.rows() == 0 && share_.is_alone()) return;
-  sample.columns = std::min<size_t>(from.columns(), model_.options().hidden);  // without what is carried past layers
-  sample.values.clear();
-  Buffer<float> scratch(from.columns());
-  std::string own;
-  for (const NodeId v : sample.nodes) {
-    if (v < share_.own().begin || v >= share_.own().end) continue;
-    const size_t place = v - share_.own().begin;
-    const ConstMatrix row = from.read_rows({place, place + 1}, scratch.data());
-    own.append(reinterpret_cast<const char*>(row.data), sample.columns * sizeof(float));
+void Inference::begin_sample(size_t columns, RowSample& sample) const {
+  sample.columns = std::min<size_t>(columns, model_.options().hidden);  // without what is carried past layers
+  sample.values.assign(sample.nodes.size() * sample.columns, 0);
+}
+
+void Inference::take_rows(RowRange nodes, ConstMatrix rows, RowSample& sample) const {
+  const auto first = std::lower_bound(sample.nodes.begin(), sample.nodes.end(), nodes.begin);
+  for (auto v = first; v != sample.nodes.end() && *v < nodes.end; ++v) {
+    const auto place = static_cast<size_t>(v - sample.nodes.begin());
+    std::copy_n(rows.row(*v - nodes.begin), sample.columns, &sample.values[place * sample.columns]);
   }
-  // Nodes rise, and so do the ranks' ranges.
-  for (const std::string& rows : share_.is_alone() ? std::vector{own} : share_.group().all_gather(own)) {
-    const size_t before = sample.values.size();
-    sample.values.resize(before + rows.size() / sizeof(float));
-    if (!rows.empty()) std::memcpy(sample.values.data() + before, rows.data(), rows.size());
-  }
+}
+
+// Every rank gets the rows of all: nodes rise, and so do the ranks' ranges.
+void Inference::end_sample(RowSample& sample) const {
+  if (share_.is_alone()) return;
+  const auto place_of = [&](size_t node) {
+    return sample.columns *
+           static_cast<size_t>(std::lower_bound(sample.nodes.begin(), sample.nodes.end(), node) - sample.nodes.begin());
+  };
+  const size_t begin = place_of(share_.own().begin), end = place_of(share_.own().end);
+  const std::string own(reinterpret_cast<const char*>(sample.values.data() + begin), (end - begin) * sizeof(float));
+  auto* to = reinterpret_cast<char*>(sample.values.data());
+  for (const std::string& rows : share_.group().all_gather(own)) to = std::copy(rows.begin(), rows.end(), to);
 }
 
 void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
@@ -144,41 +156,22 @@ void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
   share_.to_rows(links.columns);
 }
 
-SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
-  SlabMatrix rows = run_stage(run_below(layer, below));
-  share_.together([] { check_mappings(); });
-  return rows;
-}
-
 StageInput Inference::run_below(uint32_t layer, RowSample* below) const {
   CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
-  SlabMatrix embeddings;
-  const std::vector<InferenceStage> stages = model_.stages();
-  auto stage = stages.begin();
-  for (; stage->number() < layer; ++stage) embeddings = run_stage(prepare_stage(*stage, std::move(embeddings)));
-  if (below != nullptr && stage != stages.begin()) take_rows(embeddings, *below);
-  return prepare_stage(stage->ending(), std::move(embeddings));
+  std::vector<InferenceStage> stages;
+  for (const InferenceStage& stage : model_.stages())
+    if (stage.number() <= layer) stages.push_back(stage.number() == layer ? stage.ending() : stage);
+  StageRows rows;
+  for (size_t i = 0; i + 1 < stages.size(); ++i)
+    rows =
+        run_stage(prepare_stage(stages[i], std::move(rows)), &stages[i + 1], i + 2 == stages.size() ? below : nullptr);
+  return prepare_stage(stages.back(), std::move(rows));
 }
 
-StageInput Inference::prepare_stage(const InferenceStage& stage, SlabMatrix own) const {
-  StageInput input{stage, std::move(own)};
-  if (stage.messages() == Messages::kOwn)
-    input.made = make_messages(stage, input.own);
-  else if (input.aggregates())
-    share_.fetch(input.own);
-  if (input.aggregates() && input.messages().spilled()) input.aggregated = aggregate_slabs(input.messages());
-  return input;
-}
-
-SlabMatrix Inference::run_stage(const StageInput& input) const {
-  SlabMatrix out = make_matrix(input.stage.out());
-  for_each_block(input.stage.number() == 1 && !input.aggregates() ? "Evaluating layer 1" : "Evaluating",
-                 [&](RowRange range) {
-                   Buffer<float> scratch(out.spilled() ? range.size() * out.columns() : 0);
-                   infer_block(input, range, out.place_rows(own_place(range), scratch.data()));
-                   out.write_rows(own_place(range), scratch.data());
-                 });
-  return out;
+SlabMatrix Inference::run_last(StageInput input) const {
+  StageRows rows = run_stage(input, nullptr, nullptr);
+  share_.together([] { check_mappings(); });
+  return std::move(rows.own);
 }
 
 void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
@@ -199,6 +192,53 @@ void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
   }
 }
 
+// Whether all that a narrow stage takes and gives fits where a slab would be: its messages are then never read from a
+// file, and no slab is.
+bool Inference::keeps_in_memory(const InferenceStage& narrow) const {
+  return narrow.kept_columns() + narrow.message_columns() + narrow.out() <= slab_columns_;
+}
+
+StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below) const {
+  StageInput input{stage, std::move(below.own), std::move(below.messages)};
+  const bool own_messages = stage.messages() == Messages::kOwn;
+  if (own_messages && !stage.narrows()) input.made = make_messages(stage, input.own);
+  if (input.aggregates()) share_.fetch(own_messages ? input.made : input.own);
+  if (input.aggregates() && input.messages().spilled()) input.aggregated = aggregate_slabs(input.messages());
+  input.slab_columns = stage.narrows() && keeps_in_memory(stage) ? 0 : slab_columns_;
+  return input;
+}
+
+Inference::StageRows Inference::run_stage(const StageInput& input, const InferenceStage* next,
+                                          RowSample* sample) const {
+  const InferenceStage& stage = input.stage;
+  const bool narrows = next != nullptr && next->narrows();
+  StageRows out;
+  if (narrows) {
+    const size_t slab = keeps_in_memory(*next) ? 0 : slab_columns_;
+    out = {SlabMatrix(share_.rows(), next->kept_columns(), slab),
+           SlabMatrix(share_.rows(), next->message_columns(), slab)};
+  } else {
+    out.own = SlabMatrix(share_.rows(), stage.out(), input.slab_columns);
+  }
+  if (sample != nullptr) begin_sample(stage.out(), *sample);
+  for_each_block(stage.number() == 1 && !input.aggregates() ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
+    const RowRange place = own_place(range);
+    Buffer<float> scratch(narrows || out.own.spilled() ? range.size() * stage.out() : 0);
+    const Matrix given =
+        narrows ? Matrix(scratch.data(), range.size(), stage.out()) : out.own.place_rows(place, scratch.data());
+    infer_block(input, range, given);
+    if (sample != nullptr) take_rows(range, given, *sample);
+    if (!narrows) return out.own.write_rows(place, scratch.data());
+    Buffer<float> kept(out.own.spilled() ? range.size() * out.own.columns() : 0);
+    Buffer<float> made(out.own.spilled() ? range.size() * out.messages.columns() : 0);
+    next->message(given, out.messages.place_rows(place, made.data()), out.own.place_rows(place, kept.data()));
+    out.messages.write_rows(place, made.data());
+    out.own.write_rows(place, kept.data());
+  });
+  if (sample != nullptr) end_sample(*sample);
+  return out;
+}
+
 void Inference::infer_block(const StageInput& input, RowRange range, Matrix out) const {
   Buffer<float> own(input.own.spilled() ? range.size() * input.own.columns() : 0);
   Buffer<float> gathered(range.size() * input.messages().columns());
@@ -210,7 +250,7 @@ void Inference::infer_block(const StageInput& input, RowRange range, Matrix out)
   input.stage.infer(rows, out);
 }
 
-// What a stage makes of its input before it is aggregated: narrower rows, (A·H)·W = A·(H·W), or activated ones.
+// What a stage makes of its input before it is aggregated: activated rows.
 SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatrix& own) const {
   SlabMatrix out = make_matrix(stage.message_columns());
   for_each_block("Evaluating", [&](RowRange range) {
@@ -220,7 +260,6 @@ SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatri
                   out.place_rows(own_place(range), out_scratch.data()));
     out.write_rows(own_place(range), out_scratch.data());
   });
-  share_.fetch(out);
   return out;
 }
 

@@ -4,8 +4,9 @@
 //   edges
 //
 // The layers are those that train, run on rows of the graph (nn/inference_stage.h). Two layers' embeddings are alive at
-// a time. If they do not fit in the budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed
-// size, so that neither the budget nor the number of threads changes a bit.
+// a time; of the last hidden layer only what a narrow last layer makes of it, block by block. If they do not fit in the
+// budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed size, so that neither the budget nor
+// the number of threads changes a bit.
 #pragma once
 
 #include <functional>
@@ -37,9 +38,10 @@ struct RowSample {
 // What the rows of a layer are computed from: all that is below it.
 struct StageInput {
   InferenceStage stage;
-  SlabMatrix own = {};         // the rows of the stage below; none for the first
+  SlabMatrix own = {};         // the rows of the stage below, or what this one keeps of them; none for the first
   SlabMatrix made = {};        // the messages, if they are not those rows
   SlabMatrix aggregated = {};  // N(A)·messages, if these are spilled
+  size_t slab_columns = 0;     // of the rows of all nodes; 0: they fit in memory
 
   bool aggregates() const { return stage.messages() != Messages::kNone; }
   const SlabMatrix& messages() const { return stage.messages() == Messages::kOwn ? made : own; }
@@ -53,10 +55,12 @@ class Inference {
 
   // H_layer of all nodes, in a group of the rank's own nodes (the matrix may have more rows than that); the logits for
   // the last layer. below: takes its nodes' rows of the layer below, if there is one.
-  SlabMatrix run(uint32_t layer, RowSample* below = nullptr) const;
-  // The same in two steps. The second can be taken as often as the rows are wanted, so that nobody has to keep them:
-  // use(rows, first node) gets those of all nodes, rising, so many at a time. One process only.
+  SlabMatrix run(uint32_t layer, RowSample* below = nullptr) const { return run_last(run_below(layer, below)); }
+  // The same in two steps …
   StageInput run_below(uint32_t layer, RowSample* below = nullptr) const;
+  SlabMatrix run_last(StageInput input) const;  // which is given back
+  // … of which the second can be taken as often as the rows are wanted, so that nobody has to keep them: use(rows,
+  // first node) gets those of all nodes, rising, so many at a time. One process only.
   void for_each_rows(const StageInput& input, size_t rows_at_once,
                      const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
   kernels::RowRange own_rows() const { return share_.own(); }
@@ -72,12 +76,22 @@ class Inference {
   kernels::RowRange own_place(kernels::RowRange nodes) const {
     return {nodes.begin - share_.own().begin, nodes.end - share_.own().begin};
   }
-  void take_rows(const SlabMatrix& from, RowSample& sample) const;
+  // What a stage takes from the one below: rows of their own, or what it keeps of them; and the messages that it makes
+  // of them, if they are made already.
+  struct StageRows {
+    SlabMatrix own, messages;
+  };
+
+  void begin_sample(size_t columns, RowSample& sample) const;
+  void take_rows(kernels::RowRange nodes, kernels::ConstMatrix rows, RowSample& sample) const;
+  void end_sample(RowSample& sample) const;
   void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
-  StageInput prepare_stage(const InferenceStage& stage, SlabMatrix own) const;
-  SlabMatrix run_stage(const StageInput& input) const;
+  bool keeps_in_memory(const InferenceStage& narrow) const;
+  StageInput prepare_stage(const InferenceStage& stage, StageRows below) const;
+  // next: the stage above, if there is one. sample: takes rows of what this one gives.
+  StageRows run_stage(const StageInput& input, const InferenceStage* next, RowSample* sample) const;
   void infer_block(const StageInput& input, kernels::RowRange range, kernels::Matrix out) const;
   SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
   kernels::ConstMatrix aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, kernels::RowRange range,

@@ -189,21 +189,25 @@ Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) con
   return out;
 }
 
-// What the stage makes of its input before it is aggregated.
-Buffer<float> NeighbourhoodInference::run_messages(const InferenceStage& stage, const Buffer<float>& below) const {
+// What the stage makes of its input before it is aggregated. If it narrows, what it keeps takes the input's place.
+Buffer<float> NeighbourhoodInference::run_messages(const InferenceStage& stage, Buffer<float>& below) const {
   const Rows& from = rows_[stage.number() - 1];
-  Buffer<float> out(from.size() * stage.message_columns());
+  const size_t width = stage.message_columns(), kept_width = stage.narrows() ? stage.kept_columns() : 0;
+  Buffer<float> out(from.size() * width), all_kept(from.size() * kept_width);
   for_each_block(from, [&](const Slots& slots) {
     const Buffer<float> own = gather(slots, from, from, below.data(), stage.in());
-    Buffer<float> made(slots.size() * stage.message_columns());
-    stage.message({own.data(), slots.size(), stage.in()}, {made.data(), slots.size(), stage.message_columns()});
-    scatter(slots, made.data(), stage.message_columns(), out);
+    Buffer<float> made(slots.size() * width), kept(slots.size() * kept_width);
+    stage.message({own.data(), slots.size(), stage.in()}, {made.data(), slots.size(), width},
+                  {kept.data(), slots.size(), kept_width});
+    scatter(slots, made.data(), width, out);
+    scatter(slots, kept.data(), kept_width, all_kept);
   });
+  if (stage.narrows()) below = std::move(all_kept);
   return out;
 }
 
-Buffer<float> NeighbourhoodInference::run_stage(const InferenceStage& stage, const Buffer<float>& below) const {
-  const size_t in = stage.in(), width = stage.out();
+Buffer<float> NeighbourhoodInference::run_stage(const InferenceStage& stage, Buffer<float> below) const {
+  const size_t in = stage.narrows() ? stage.kept_columns() : stage.in(), width = stage.out();
   const Rows &rows = rows_[stage.number()], &from = rows_[stage.number() - 1];
   const bool own_messages = stage.messages() == Messages::kOwn;
   const Buffer<float> made = own_messages ? run_messages(stage, below) : Buffer<float>();
@@ -233,7 +237,7 @@ SlabMatrix NeighbourhoodInference::run() const {
   for (const InferenceStage& whole : model_.stages()) {
     if (whole.number() > layer_) break;
     const InferenceStage stage = whole.number() == layer_ ? whole.ending() : whole;
-    embeddings = stage.messages() == Messages::kNone ? run_first(stage) : run_stage(stage, embeddings);
+    embeddings = stage.messages() == Messages::kNone ? run_first(stage) : run_stage(stage, std::move(embeddings));
   }
   check_mappings();
   const size_t width = model_.layer_width(layer_);

@@ -48,8 +48,8 @@ class NeighbourhoodInference {
   template <class Work>
   void for_each_block(const Rows& rows, Work&& work) const;
   Buffer<float> run_first(const InferenceStage& stage) const;
-  Buffer<float> run_messages(const InferenceStage& stage, const Buffer<float>& below) const;
-  Buffer<float> run_stage(const InferenceStage& stage, const Buffer<float>& below) const;
+  Buffer<float> run_messages(const InferenceStage& stage, Buffer<float>& below) const;
+  Buffer<float> run_stage(const InferenceStage& stage, Buffer<float> below) const;
   // N(A)·H of the rows in the slots, where `source` holds rows `from` of H.
   Buffer<float> aggregate(const NormalisedRows& normalised, const Slots& slots, const Rows& rows, const Rows& from,
                           kernels::ConstMatrix source) const;

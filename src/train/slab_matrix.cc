@@ -19,6 +19,13 @@ using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::RowRange;
 
+// Rows of it are read in any order: in large pages most of their addresses are at hand, and fewer are to be cleared.
+Buffer<float> large_buffer(size_t size) {
+  Buffer<float> buffer(size);
+  prefer_huge_pages(buffer.data(), size * sizeof(float));
+  return buffer;
+}
+
 int open_unnamed_file(const fs::path& folder) {
   int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) {  // a file system without O_TMPFILE
@@ -42,7 +49,7 @@ int open_unnamed_file(const fs::path& folder) {
 SlabMatrix::SlabMatrix(size_t rows, size_t columns, size_t slab_columns)
     : rows_(rows), columns_(columns), slab_columns_(std::min(slab_columns, columns)) {
   if (!spilled()) {
-    memory_ = Buffer<float>(rows * columns);
+    memory_ = large_buffer(rows * columns);
     return;
   }
   const fs::path folder = scratch_folder();
@@ -137,7 +144,7 @@ void SlabMatrix::write_rows(RowRange range, const float* scratch) {
 ConstMatrix SlabMatrix::read_slab(size_t slab, Buffer<float>& scratch) const {
   if (!spilled()) return matrix();
   const size_t columns = slab_columns(slab).size();
-  scratch.reserve_discarding(rows_ * columns);
+  if (scratch.size() < rows_ * columns) scratch = large_buffer(rows_ * columns);
   read_slab_rows(slab, {0, rows_}, scratch.data());
   return {scratch.data(), rows_, columns};
 }

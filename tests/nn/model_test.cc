@@ -128,7 +128,11 @@ void expect_exact_inference(InputKind kind, const ModelOptions& options) {
     const bool own_messages = stage.messages() == Messages::kOwn;
     const size_t width = own_messages ? stage.message_columns() : stage.in();
     std::vector<float> messages = own_messages ? std::vector<float>(n * width) : h;
-    if (own_messages) stage.message({h.data(), n, stage.in()}, {messages.data(), n, width});
+    const size_t own_width = stage.narrows() ? stage.kept_columns() : stage.in();
+    std::vector<float> kept(stage.narrows() ? n * own_width : 0);
+    if (own_messages)
+      stage.message({h.data(), n, stage.in()}, {messages.data(), n, width}, {kept.data(), n, own_width});
+    if (stage.narrows()) h = std::move(kept);
     std::vector<float> aggregated(messages.empty() ? 0 : n * width), next(n * stage.out());
     for (uint32_t r = 0; r < n && !messages.empty(); ++r)
       for (uint64_t i = a.offsets[r]; i < a.offsets[r + 1]; ++i)
@@ -138,7 +142,7 @@ void expect_exact_inference(InputKind kind, const ModelOptions& options) {
       const NodeId end = std::min(n, begin + 17);
       InferenceRows rows{problem.x, problem.aggregated, begin, end};
       if (!messages.empty()) {
-        rows.own = kernels::ConstMatrix(h.data(), n, stage.in()).rows_from(begin, end);
+        rows.own = kernels::ConstMatrix(h.data(), n, own_width).rows_from(begin, end);
         rows.aggregated = kernels::ConstMatrix(aggregated.data(), n, width).rows_from(begin, end);
       }
       stage.infer(rows, kernels::Matrix(next.data(), n, stage.out()).rows_from(begin, end));
