@@ -153,8 +153,8 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
     const BatchLimits whole{.max_nodes = static_cast<uint32_t>(nodes), .max_entries = entries};
     if (options.method.method == Method::kFullBatch) model.reserve(whole);
     bytes += ClusterBatches::storage_bytes({1, 1, whole, data.graph.directed(), options.model.layer_normalisation()});
-    const uint64_t link_bytes = sizeof(NodeId) + (data.graph.weighted() ? sizeof(float) : 0);
-    bytes += arrays * features + entries * link_bytes;
+    const uint64_t links = data.graph.targets().size_bytes() + data.graph.weights().size_bytes();
+    bytes += arrays * features + share_of(share * share, links);
   }
   if (options.method.method == Method::kVrGcn) bytes += EmbeddingHistory::planned_bytes(model, nodes);
   bytes += model_bytes(plan, model) + model.workspace_bytes();
