@@ -47,8 +47,8 @@ MUTATIONS = [
     # io
     ("GraphSAINT: validation and test exchanged", "io/formats/graphsaint_reader.cc", 'key == "va" ? Role::kValidation', 'key == "va" ? Role::kTest', ["io"], ""),
     ("GraphSAGE: val is test", "io/serialised/graph_json.cc", '(key == "val" ? validation : test) = json_.read_flag();', '(key == "val" ? test : validation) = json_.read_flag();', ["io"], ""),
-    ("a first line of unknown words is always an edge", "io/formats/edges_reader.cc", "if (first == FirstEdge::kOnlyOneAlone) {", "if (false) {", ["io:TextHeaders*"], ""),
-    ("a table's column names say nothing of the edges' header", "io/formats/edges_reader.cc", "if (head.find(word) != TableHead::kNone) {", "if (false) {", ["io:TextHeaders*"], ""),
+    ("a first line of unknown words is always an edge", "io/formats/text_files.cc", "if (first == FirstEdge::kOnlyOneAlone) {", "if (false) {", ["io:TextHeaders*"], ""),
+    ("a table's column names say nothing of the edges' header", "io/formats/text_files.cc", "if (head.find(word) != TableHead::kNone) {", "if (false) {", ["io:TextHeaders*"], ""),
     ("OGB: validation and test exchanged", "io/formats/ogb_reader.cc", '{"train.csv", "valid.csv", "test.csv"}', '{"train.csv", "test.csv", "valid.csv"}', ["io"], ""),
     ("a column of ids with an unknown name is a feature", "io/text/node_column.cc", "const bool by_values = may_be_ids(head, c) && (head.header || c == 0 || head.rows.size() >= kFewRows);",
      "const bool by_values = false;", ["io"], ""),
@@ -62,7 +62,7 @@ MUTATIONS = [
     ("no label noise", "generate/node_classes.cc", "random.shuffle(std::span(moved));", "", ["generate"], ""),
     # partition
     ("entropy in nats", "partition/quality.cc", "std::log2(count / total)", "std::log(count / total)", ["partition"], ""),
-    ("A·X of other content is taken", "partition/aggregate.cc", '{"content", data.content_hash}', '{"content", data.content_hash.substr(0, 0)}', ["partition"], ""),
+    ("A·X of other content is taken", "partition/kept_product.cc", '{"content", data.content_hash}', '{"content", data.content_hash.substr(0, 0)}', ["partition"], ""),
     ("the order of clusters is the same for every seed", "partition/partition.cc", "Random(seed, Purpose::kBatchOrder, epoch).shuffle(clusters);",
      "Random(0 * seed + 1, Purpose::kBatchOrder, epoch).shuffle(clusters);", ["batch:Draws*", "partition"], ""),
     # batch
@@ -87,7 +87,7 @@ MUTATIONS = [
     ("the final test is done on blocks", "train/run_evaluation.cc", "return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);", "if (input_.cluster_evaluator) return input_.cluster_evaluator->evaluate(model_, rule()); return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);", ["train:ExactTest.TheTest*"], ""),
     ("block evaluation keeps cut edges", "train/evaluation.cc", "batches_(layout_, {.normalisation", "batches_(layout_, {.clusters_per_batch = layout_.num_clusters(), .normalisation", ["train:ExactTest.Blocks*"], ""),
     ("at the same score the worse loss is kept", "train/run_checkpoints.cc", "validation.loss < best.best_loss", "validation.loss > best.best_loss", ["train:TrainingTest.*"], ""),
-    ("a longer run remembers a validation out of turn", "train/run_checkpoints.cc", "if (state_.epoch < epochs) state_.standing = state_.regular;", "", ["train:CheckpointTest.*"], ""),
+    ("a longer run remembers a validation out of turn", "train/run_checkpoints.cc", "if (state().epoch < epochs) state().standing = state().regular;", "", ["train:CheckpointTest.*"], ""),
     ("checksums are not compared", "train/safetensors.cc", "if (has_checksums()) compare_checksums();", "", ["train:CheckpointTest.*"], ""),
     ("weights that are not finite are taken", "train/checkpoint.cc", "if (!kernels::all_finite(out.size(), out.data()))", "if (false)", ["train:CheckpointTest.*"], ""),
     ("an edited configuration is taken", "train/run_checkpoints.cc", "then != option.text() && !option.may_change_on_resume()", "false", ["train:CheckpointTest.*"], ""),
@@ -97,7 +97,7 @@ MUTATIONS = [
     ("stages of inference take the input for their messages", "train/inference.cc", "own_messages ? made : own;", "false ? made : own;", ["train:InferenceTest*"], ""),
     ("a neighbourhood leaves the last block incomplete", "train/neighbourhood.cc", "if (rows.empty() || rows.back() < first) return;", "return;", ["train:ExactTest.TheNeighbourhood*"],
      "on processors whose products have the same bits for any number of rows nothing differs; it is for those where they do not"),
-    ("a damaged or lost best model is not looked for", "train/run_checkpoints.cc", "if (state_.standing.best_epoch > 0) find_best();", "", ["train:CheckpointTest.*"], ""),
+    ("a damaged or lost best model is not looked for", "train/run_checkpoints.cc", "if (state().standing.best_epoch > 0) find_best();", "", ["train:CheckpointTest.*"], ""),
     ("feature columns are matched by position", "train/predictor.cc", "saved_.scaling.columns = match_columns(saved_, data_);", "(void)match_columns(saved_, data_);", ["cli:Tables*"], ""),
     ("ties count as won in ROC-AUC", "train/ranking.cc", "static_cast<double>(with + with_now);", "static_cast<double>(2 * with_now);", ["train:Ranking*"], ""),
     ("the temperature is fitted on all nodes", "train/calibration.cc", "if (data.role(v) != Role::kValidation) continue;", "", ["train:Calibration*"], ""),

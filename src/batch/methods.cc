@@ -29,9 +29,8 @@ std::vector<uint32_t> parse_fanouts(const std::string& text) {
 // All nodes and edges, one step per epoch: the same batch every time, made once.
 class WholeGraph final : public BatchSource {
  public:
-  WholeGraph(const ClusterLayout& layout, ClusterBatchOptions options)
-      : batches_(layout, (options.clusters_per_batch = layout.num_clusters(), options)),
-        whole_(batches_.make_storage()) {
+  WholeGraph(const ClusterLayout& layout, const ClusterBatchOptions& options)
+      : batches_(layout, with_all_clusters(options, layout)), whole_(batches_.make_storage()) {
     batches_.prepare(0, 0, *whole_);
   }
   uint32_t batches_per_epoch() const override { return 1; }
@@ -44,6 +43,11 @@ class WholeGraph final : public BatchSource {
   }
 
  private:
+  static ClusterBatchOptions with_all_clusters(ClusterBatchOptions options, const ClusterLayout& layout) {
+    options.clusters_per_batch = layout.num_clusters();
+    return options;
+  }
+
   ClusterBatches batches_;
   std::unique_ptr<BatchStorage> whole_;
 };

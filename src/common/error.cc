@@ -42,7 +42,10 @@ namespace {
 // longer than any of ours is taken for content.
 std::string shorten(const std::string& text) {
   size_t begin = text.find('\''), end = text.rfind('\'');
-  if (begin == end) begin = 0, end = text.size() > kLongestText ? text.size() : 0;
+  if (begin == end) {
+    begin = 0;
+    end = text.size() > kLongestText ? text.size() : 0;
+  }
   if (begin + kMostQuoted >= end) return quoted(text, text.size());
   const std::string_view all = text, content = all.substr(begin, end - begin);
   return quoted(all.substr(0, begin), begin) +

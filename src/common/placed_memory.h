@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "common/buffer.h"
 
@@ -16,6 +17,16 @@ class PlacedMemory {
   void lay_out(Place&& place) {
     count(place);
     memory_ = Buffer<char>(taken_);
+    taken_ = 0;
+    place();
+  }
+  // The same in the memory that there is, if that is enough.
+  template <class Place>
+  void lay_out_again(Place&& place) {
+    Buffer<char> before = std::move(memory_);
+    count(place);
+    before.reserve_discarding(taken_);
+    memory_ = std::move(before);
     taken_ = 0;
     place();
   }

@@ -28,6 +28,26 @@ void copy_to(float* to, const float* from, size_t size) {
 
 std::span<std::byte> bytes_of(float* data, size_t size) { return std::as_writable_bytes(std::span(data, size)); }
 
+// All that a step can bring to a rank of the others' subtrees.
+size_t arriving_floats(size_t floats, uint32_t slots, uint32_t rank, uint32_t ranks) {
+  if (ranks == 1) return 0;
+  size_t subtrees = 0;
+  for (uint32_t r = 0; r < ranks; ++r)
+    if (r != rank) subtrees += subtrees_of(slots_of(r, ranks, slots), slots).size();
+  return (floats / ranks + kLine * kMostRanges) * subtrees;
+}
+
+// Subtotals of a rank's slots that are kept at a time; the last slot is not copied.
+size_t kept_subtotals(SlotRange own, uint32_t slots) {
+  TreeSum<char> sum(slots);
+  size_t most = 0;
+  for (uint32_t slot = own.begin; slot + 1 < own.end; ++slot) {
+    sum.push({0, slot}, 0, [](char, char) {});
+    most = std::max(most, sum.subtotals().size());
+  }
+  return most;
+}
+
 }  // namespace
 
 void SlotSum::begin(uint32_t slots) {
@@ -38,12 +58,8 @@ void SlotSum::begin(uint32_t slots) {
   taken_ = 0;
   ranges_.clear();
   arrived_floats_ = 0;
-  if (group_.size() == 1) return;
-  // All that a step can bring: what is under way must not move.
-  size_t subtrees = 0;
-  for (uint32_t r = 0; r < group_.size(); ++r)
-    if (r != group_.rank()) subtrees += subtrees_of(slots_of(r, group_.size(), slots), slots).size();
-  arrived_.reserve_discarding((floats_ / group_.size() + kLine * kMostRanges) * subtrees);
+  // At once: what is under way must not move.
+  arrived_.reserve_discarding(arriving_floats(floats_, slots, group_.rank(), group_.size()));
 }
 
 float* SlotSum::take_buffer() {
@@ -152,6 +168,14 @@ void SlotSum::finish(std::span<float> total) {
 }
 
 uint64_t SlotSum::bytes() const { return sizeof(float) * (buffers_.size() * floats_ + arrived_.size()); }
+
+uint64_t SlotSum::planned_bytes(size_t floats, uint32_t slots, uint32_t ranks) {
+  size_t most = 0;
+  for (uint32_t r = 0; r < ranks; ++r)
+    most = std::max(
+        most, kept_subtotals(slots_of(r, ranks, slots), slots) * floats + arriving_floats(floats, slots, r, ranks));
+  return sizeof(float) * most;
+}
 
 // Subtrees that wait for their other half, two that are being merged, and the sum; between ranks also the messages that
 // carry them, as they leave and as they arrive.

@@ -36,6 +36,8 @@ class SlotSum {
   // A rank without slots calls this in place of add_last().
   void add_nothing(size_t begin, size_t end);
   uint64_t bytes() const;  // of buffers
+  // What they take at most on any of so many ranks.
+  static uint64_t planned_bytes(size_t floats, uint32_t slots, uint32_t ranks);
 
  private:
   struct Range {

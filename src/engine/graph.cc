@@ -24,6 +24,16 @@ uint64_t derived_bytes(const cgcn::Dataset& data) {
   return 3 * (data.graph.stored_bytes() + 2 * data.features.stored_bytes()) + (uint64_t{16} << 20);
 }
 
+// A request with these options set, and the others as they are by default.
+template <class Request>
+Request request_with(const Graph::Settings& options) {
+  Request request;
+  cgcn::OptionList list;
+  request.list_options(list);
+  for (const auto& [name, value] : options) set_option(list, name, value);
+  return request;
+}
+
 }  // namespace
 
 Graph Graph::open(const std::string& store) {
@@ -41,10 +51,7 @@ Graph Graph::from_arrays(const GraphArrays& arrays, const Session& session) {
 Graph Graph::import(const std::string& source, const std::string& store, const Settings& options,
                     const Session& session) {
   return call(session, [&] {
-    cgcn::ImportRequest request;
-    cgcn::OptionList list;
-    request.list_options(list);
-    for (const auto& [name, value] : options) set_option(list, name, value);
+    const auto request = request_with<cgcn::ImportRequest>(options);
     for (const std::string& line : cgcn::import_store(source, store, request).report.lines)
       session.log ? session.log(line) : void();
     return Graph(std::make_shared<Content>(cgcn::Store(store)));
@@ -53,22 +60,15 @@ Graph Graph::import(const std::string& source, const std::string& store, const S
 
 Graph Graph::generate(const std::string& store, const Settings& options, const Session& session) {
   return call(session, [&] {
-    cgcn::GenerateOptions generate;
-    cgcn::OptionList list;
-    generate.list_options(list);
-    for (const auto& [name, value] : options) set_option(list, name, value);
-    cgcn::generate_store(store, generate, cgcn::StagedDirectory::Existing::kRefuse);
+    cgcn::generate_store(store, request_with<cgcn::GenerateOptions>(options), cgcn::StagedDirectory::Existing::kRefuse);
     return Graph(std::make_shared<Content>(cgcn::Store(store)));
   });
 }
 
 Graph::Clusters Graph::partition(const Settings& options, const Session& session) const {
   return call(session, [&] {
-    cgcn::PartitionRequest request;
-    cgcn::OptionList list;
-    request.list_options(list);
-    for (const auto& [name, value] : options) set_option(list, name, value);
-    const cgcn::PartitionReport report = cgcn::partition_store(content_->store, request);
+    const cgcn::PartitionReport report =
+        cgcn::partition_store(content_->store, request_with<cgcn::PartitionRequest>(options));
     return Clusters{report.name(), report.quality.clusters, report.quality.share_kept(), report.quality.balance(),
                     report.result.reused};
   });

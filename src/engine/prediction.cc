@@ -130,10 +130,11 @@ void Prediction::for_each_row(Use&& use) const {
   for (size_t i = 0; i < nodes();) {
     const size_t first = in_order ? i : nodes_[i], last = in_order ? std::min(nodes(), i + kRows) : first + 1;
     const kernels::ConstMatrix rows = values_.read_rows({first, last}, scratch.data());
-    for (size_t r = 0; r < rows.rows; ++r, ++i) {
+    for (size_t r = 0; r < rows.rows; ++r) {
       std::copy_n(rows.row(r), values_.columns(), row.begin());
-      use(nodes_.empty() ? static_cast<NodeId>(i) : nodes_[i], std::span<float>(row));
+      use(nodes_.empty() ? static_cast<NodeId>(i + r) : nodes_[i + r], std::span<float>(row));
     }
+    i += rows.rows;
   }
 }
 

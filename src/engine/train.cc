@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "engine/content.h"
 #include "engine/settings.h"
+#include "train/run_records.h"
 #include "train/training.h"
 
 namespace clustergcn {
@@ -13,12 +14,6 @@ Epoch to_epoch(const cgcn::EpochRecord& record, uint32_t of) {
   Epoch epoch{record.epoch, of, record.loss, record.learning_rate, record.seconds, {}};
   if (record.validation) epoch.validation = to_scores(*record.validation);
   return epoch;
-}
-
-// What a run folder in memory holds: three copies of the model, two moments of each weight, and one line per epoch.
-uint64_t run_bytes(const cgcn::RunOptions& options, const cgcn::Dataset& data) {
-  const uint64_t weights = cgcn::Model::planned(options.model, cgcn::shape_of(data)).num_weights();
-  return 8 * weights * sizeof(float) + 1000 * uint64_t{options.train.epochs} + (1 << 20);
 }
 
 }  // namespace
@@ -40,7 +35,8 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
       cgcn::log::note("auto: {}: {}", settings.list.find(choice.option)->command_line(), choice.reason);
     const cgcn::RunOptions& run_options = settings.options;
     std::shared_ptr<cgcn::MemoryFolder> folder;
-    if (session.run.empty()) folder = std::make_shared<cgcn::MemoryFolder>(run_bytes(run_options, content.data));
+    if (session.run.empty())
+      folder = std::make_shared<cgcn::MemoryFolder>(cgcn::planned_run_bytes(run_options, content.data));
     const cgcn::fs::path path = folder ? folder->path() / "run" : cgcn::fs::path(session.run);
     cgcn::Training training(
         content.store, run_options,

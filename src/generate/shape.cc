@@ -235,7 +235,7 @@ std::vector<uint64_t> apportion(uint64_t n, const std::vector<double>& weights) 
   }
   std::sort(remainders.begin(), remainders.end());
   CGCN_CHECK(given <= n);
-  for (size_t i = 0; given < n; ++i, ++given) ++counts[remainders[i % remainders.size()].second];
+  for (size_t i = 0; i < n - given; ++i) ++counts[remainders[i % remainders.size()].second];
   return counts;
 }
 

@@ -48,9 +48,9 @@ void FeatureReader::read(std::span<const NodeId> ids, Rows& rows) const {
 
 void FeatureReader::read_dense(std::span<const NodeId> ids, Rows& rows) const {
   const size_t width = matrix_.columns();
+  rows.lay_out(matrix_, ids.size(), 0);
   const auto gather = [&]<class T>(std::span<const T> memory) {
-    rows.dense.reserve_discarding(ids.size() * width * sizeof(T));
-    T* out = reinterpret_cast<T*>(rows.dense.data());
+    T* out = reinterpret_cast<T*>(rows.dense_);
     for_each_run(ids, [&](size_t begin, size_t end) {
       fetch<T>(first_.get(), memory, ids[begin] * width, (end - begin) * width, out + begin * width);
     });
@@ -64,36 +64,40 @@ void FeatureReader::read_dense(std::span<const NodeId> ids, Rows& rows) const {
 void FeatureReader::read_sparse(std::span<const NodeId> ids, Rows& rows) const {
   CGCN_CHECK(matrix_.kind() == FeatureMatrix::Kind::kSparse);
   const auto offsets = matrix_.sparse_offsets();
-  rows.offsets.reserve_discarding(ids.size() + 1);
-  rows.offsets[0] = 0;
+  uint64_t entries = 0;
+  for (const NodeId id : ids) entries += offsets[size_t{id} + 1] - offsets[id];
+  rows.lay_out(matrix_, ids.size(), entries);
+  rows.offsets_[0] = 0;
   for (size_t i = 0; i < ids.size(); ++i)
-    rows.offsets[i + 1] = rows.offsets[i] + offsets[size_t{ids[i]} + 1] - offsets[ids[i]];
-  const uint64_t entries = rows.offsets[ids.size()];
-  rows.columns.reserve_discarding(entries);
-  rows.values.reserve_discarding(entries);
+    rows.offsets_[i + 1] = rows.offsets_[i] + offsets[size_t{ids[i]} + 1] - offsets[ids[i]];
   for_each_run(ids, [&](size_t begin, size_t end) {
-    const uint64_t first = offsets[ids[begin]], count = rows.offsets[end] - rows.offsets[begin];
-    fetch(first_.get(), matrix_.sparse_columns(), first, count, rows.columns.data() + rows.offsets[begin]);
-    fetch(second_.get(), matrix_.sparse_values(), first, count, rows.values.data() + rows.offsets[begin]);
+    const uint64_t first = offsets[ids[begin]], count = rows.offsets_[end] - rows.offsets_[begin];
+    fetch(first_.get(), matrix_.sparse_columns(), first, count, rows.columns_ + rows.offsets_[begin]);
+    fetch(second_.get(), matrix_.sparse_values(), first, count, rows.values_ + rows.offsets_[begin]);
   });
   if (first_ != nullptr)  // what was checked when the store was opened may have changed since
     for (uint64_t e = 0; e < entries; ++e)
-      if (rows.columns[e] >= matrix_.columns()) throw Error("a column is out of range", first_->path().string());
+      if (rows.columns_[e] >= matrix_.columns()) throw Error("a column is out of range", first_->path().string());
   const std::shared_ptr<const void> nobody;
-  rows.matrix =
-      FeatureMatrix::sparse({{rows.offsets.data(), ids.size() + 1}, nobody}, {{rows.columns.data(), entries}, nobody},
-                            {{rows.values.data(), entries}, nobody}, matrix_.columns());
+  rows.matrix = FeatureMatrix::sparse({{rows.offsets_, ids.size() + 1}, nobody}, {{rows.columns_, entries}, nobody},
+                                      {{rows.values_, entries}, nobody}, matrix_.columns());
+}
+
+void FeatureReader::Rows::place(const FeatureMatrix& like, uint64_t rows, uint64_t entries) {
+  if (like.is_dense()) {
+    const bool halves = like.kind() == FeatureMatrix::Kind::kDense16;
+    dense_ = memory_.take<char>(rows * like.columns() * (halves ? sizeof(Half) : sizeof(float)));
+    return;
+  }
+  offsets_ = memory_.take<EdgeOffset>(rows + 1);
+  columns_ = memory_.take<uint32_t>(entries);
+  values_ = memory_.take<float>(entries);
 }
 
 uint64_t FeatureReader::buffer_bytes(const FeatureMatrix& matrix, uint64_t rows, uint64_t entries) {
-  switch (matrix.kind()) {
-    case FeatureMatrix::Kind::kDense32:
-      return rows * matrix.columns() * sizeof(float);
-    case FeatureMatrix::Kind::kDense16:
-      return rows * matrix.columns() * sizeof(Half);
-    default:
-      return (rows + 1) * sizeof(EdgeOffset) + entries * (sizeof(uint32_t) + sizeof(float));
-  }
+  Rows counted;
+  counted.memory_.count([&] { counted.place(matrix, rows, entries); });
+  return counted.memory_.bytes();
 }
 
 }  // namespace cgcn

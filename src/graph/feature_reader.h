@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/input_file.h"
+#include "common/placed_memory.h"
 #include "graph/features.h"
 
 namespace cgcn {
@@ -18,12 +19,23 @@ class FeatureReader {
   FeatureReader(FeatureMatrix matrix, const fs::path& store);
 
   // Reused from one read to the next.
-  struct Rows {
+  class Rows {
+   public:
     FeatureMatrix matrix;  // row i is that of ids[i]
-    Buffer<char> dense;
-    Buffer<EdgeOffset> offsets;
-    Buffer<uint32_t> columns;
-    Buffer<float> values;
+
+   private:
+    friend class FeatureReader;
+    // So many rows of such a matrix, with so many entries if it is sparse.
+    void place(const FeatureMatrix& like, uint64_t rows, uint64_t entries);
+    void lay_out(const FeatureMatrix& like, uint64_t rows, uint64_t entries) {
+      memory_.lay_out_again([&] { place(like, rows, entries); });
+    }
+
+    PlacedMemory memory_;
+    char* dense_ = nullptr;
+    EdgeOffset* offsets_ = nullptr;
+    uint32_t* columns_ = nullptr;
+    float* values_ = nullptr;
   };
   // Ids that follow one another are one read.
   void read(std::span<const NodeId> ids, Rows& rows) const;

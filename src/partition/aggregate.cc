@@ -1,20 +1,17 @@
 // N(A)·X, the first layer's aggregation (the paper, section 4.1: it has no weights, so once is enough).
 //
 // Rows are computed in chunks by all threads and written as they come; each is summed in the order of its neighbours,
-// so that the bits do not depend on the number of threads. The result is a store of its own with features and no edges,
-// keyed by the normalisation's name and bound to the content it was computed from.
+// so that the bits do not depend on the number of threads.
+#include "partition/aggregate.h"
+
 #include <algorithm>
-#include <optional>
 
 #include "common/interrupt.h"
-#include "common/log.h"
-#include "common/mapping_faults.h"
 #include "common/memory.h"
 #include "common/progress.h"
 #include "common/threads.h"
 #include "graph/normalised_rows.h"
 #include "kernels/spmm.h"
-#include "partition/kept_product.h"
 #include "partition/partition.h"
 
 namespace cgcn {
@@ -27,11 +24,30 @@ constexpr size_t kChunk = 16384;                   // rows
 constexpr size_t kRowBlock = 256;
 constexpr size_t kCopiedRows = 16384;  // of X into a strip at a time: what is mapped of it
 
-// X as strips, two chunks, and the mapped files. The edges of a chunk are counted as the whole graph's, values and all:
-// nodes may be of very unlike degrees.
+// The buffers of a dense product, known before they are there: X in strips of columns, all of them or one at a time,
+// and two chunks of rows.
+struct DenseBuffers {
+  DenseBuffers(uint64_t nodes, uint64_t width, uint64_t memory, bool all_strips) {
+    const uint64_t column_bytes = std::max<uint64_t>(nodes, 1) * sizeof(float), row_bytes = width * sizeof(float);
+    // As many columns as the cache holds, but whole cache lines; fewer only if memory is short.
+    const uint64_t cached = std::max<uint64_t>(kStripBytes / column_bytes / kLine * kLine, kLine);
+    strip = std::clamp<uint64_t>(std::min(cached, memory / 2 / column_bytes), 1, kWidestStrip);
+    source = nodes * (all_strips ? width : std::min(strip, width));
+    const uint64_t taken = source * sizeof(float), left = memory > taken ? memory - taken : 0;
+    chunk_rows = std::min(nodes, all_strips ? kChunk : std::max<uint64_t>(left / (2 * row_bytes), kRowBlock));
+    chunk = chunk_rows * width;
+  }
+  uint64_t bytes() const { return (source + 2 * chunk) * sizeof(float); }
+
+  uint64_t strip, chunk_rows;  // columns; rows
+  uint64_t source, chunk;      // floats
+};
+
+// With all strips, and all that is mapped. The edges of a chunk are counted as the whole graph's, values and all: nodes
+// may be of very unlike degrees.
 uint64_t memory_for_all_strips(const FeatureMatrix& features, const CsrGraph& graph) {
-  const uint64_t row_bytes = uint64_t{features.columns()} * sizeof(float);
-  return features.stored_bytes() + 3 * graph.stored_bytes() + (graph.num_nodes() + 2 * kChunk) * row_bytes;
+  return features.stored_bytes() + 3 * graph.stored_bytes() +
+         DenseBuffers(graph.num_nodes(), features.columns(), UINT64_MAX, /*all_strips=*/true).bytes();
 }
 
 class Aggregator {
@@ -61,29 +77,24 @@ class Aggregator {
   // and few pages, and all rows of a chunk are summed on a strip. A chunk is written while the next is summed. If
   // memory does not hold all strips, there is room for one, and every chunk copies them again.
   void write_dense() {
-    const size_t width = features_.columns(), row_bytes = width * sizeof(float);
-    // As many columns as the cache holds, but whole cache lines; fewer only if memory is short.
-    const size_t column_bytes = std::max<size_t>(n_, 1) * sizeof(float);
-    const size_t cached = std::max<size_t>(kStripBytes / column_bytes / kLine * kLine, kLine);
-    const size_t strip = std::clamp<size_t>(std::min<uint64_t>(cached, memory_ / 2 / column_bytes), 1, kWidestStrip);
-    const uint64_t mapped = features_.stored_bytes() + rows_.graph().stored_bytes();
+    const size_t width = features_.columns();
     const bool whole = memory_ >= memory_for_all_strips(features_, rows_.graph());
-    Buffer<float> source(size_t{n_} * (whole ? width : std::min(strip, width)));
-    prefer_huge_pages(source.data(), source.size() * sizeof(float));
-    const uint64_t taken = source.size() * sizeof(float), left = memory_ > taken ? memory_ - taken : 0;
-    const size_t most_rows = whole ? kChunk : std::max<size_t>(left / (2 * row_bytes), kRowBlock);
-    const size_t chunk_rows = std::min<size_t>(most_rows, n_);
-    Buffer<float> chunks[2] = {Buffer<float>(chunk_rows * width), Buffer<float>(chunk_rows * width)};
+    const DenseBuffers sizes(n_, width, memory_, whole);
+    Buffer<float> source(sizes.source), chunks[2] = {Buffer<float>(sizes.chunk), Buffer<float>(sizes.chunk)};
+    for (Buffer<float>* buffer : {&source, &chunks[0], &chunks[1]})
+      prefer_huge_pages(buffer->data(), buffer->size() * sizeof(float));
     // Mapped pages are kept from one chunk to the next while there is room: finding them again costs time.
-    keeps_pages_ = left > 2 * chunk_rows * row_bytes + mapped;
-    for (Buffer<float>& chunk : chunks) prefer_huge_pages(chunk.data(), chunk.size() * sizeof(float));
+    keeps_pages_ = memory_ > sizes.bytes() + features_.stored_bytes() + rows_.graph().stored_bytes();
+    const size_t strip = sizes.strip;
     if (whole) copy_strips(strip, source.data());
     const size_t strips = (width + strip - 1) / strip;
     size_t done = 0;  // rows × strips
     ArrayWriter array = writer_.begin_array<float>("features", width);
-    for (size_t begin = 0, turn = 0; begin < n_; begin += chunk_rows, turn ^= 1) {
-      const kernels::RowRange rows{begin, std::min<size_t>(n_, begin + chunk_rows)};
+    size_t turn = 0;
+    for (size_t begin = 0; begin < n_; begin += sizes.chunk_rows) {
+      const kernels::RowRange rows{begin, std::min<size_t>(n_, begin + sizes.chunk_rows)};
       float* chunk = chunks[turn].data();
+      turn ^= 1;
       for (size_t c = 0; c < width; c += strip) {
         throw_if_interrupted();
         const size_t columns = std::min(strip, width - c);
@@ -266,110 +277,11 @@ class Aggregator {
   Progress progress_;
 };
 
-// The product that is kept there; nothing if there is none, or one of other content, or a damaged one.
-std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key,
-                                          const FeatureMatrix& features) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return std::nullopt;
-  try {
-    const Store kept(path);
-    FeatureMatrix product = kept.dataset().features;
-    if (kept.extra().value("aggregated", nlohmann::json()) == key && product.rows() == features.rows() &&
-        product.columns() == features.columns() && product.is_dense() == features.is_dense())
-      return product;
-    log::note("{} was computed from other data: computing it again", path.string());
-  } catch (const Error& problem) {
-    log::warn("{}; computing it again", problem.problem());
-  }
-  return std::nullopt;
-}
-
-fs::path store_product(const Store& store, const Normalisation& normalisation) {
-  return store.path() / "cache" / ("aggregated-" + normalisation.name());
-}
-
-// Where a product is written that its store's folder does not take.
-std::unique_ptr<StoreWriter> write_elsewhere(const fs::path& path, const Error& problem) {
-  fs::path other = temporary_sibling(scratch_folder() / path.filename());
-  other.replace_extension();  // it is nobody's leftover once it is whole
-  log::note("A·X is not kept: {}: {}", path.string(), problem.problem());
-  try {
-    return std::make_unique<StoreWriter>(other, StagedDirectory::Existing::kRefuse, OutputFile::Storing::kLater);
-  } catch (const Error&) {
-    throw problem;
-  }
-}
-
-struct ProductSource {
-  const Store& files;
-  Dataset data;  // of the files, perhaps with other features
-  const Normalisation& normalisation;
-  uint64_t memory;
-};
-
-// Written by `writer` and opened.
-FeatureMatrix write_product(const ProductSource& source, const nlohmann::json& key, StoreWriter& writer) {
-  const Dataset& data = source.data;
-  Aggregator(source.files, data, source.normalisation, source.memory, writer).write();
-  writer.write_array("adjacency_offsets",
-                     std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
-  writer.write_array("adjacency_targets", std::span<const NodeId>());
-  writer.declare_graph(data.num_nodes(), 0, 0, data.graph.directed(), false);
-  writer.set_extra("aggregated", key);
-  check_mappings();
-  writer.finish(data.name, FeatureHash::kOfBytes);
-  return Store(writer.target(), Verify::kShapesOnly).dataset().features;
-}
-
-enum class Unwritable { kRefuse, kElsewhere };
-
-nlohmann::json product_key(const Dataset& data, const Normalisation& normalisation) {
-  return {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
-}
-
-FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_normalised, Unwritable unwritable) {
-  FeatureMatrix& features = source.data.features;
-  nlohmann::json key = product_key(source.data, source.normalisation);
-  if (rows_normalised) {
-    path += "-rows";
-    key["rows"] = "normalised";
-  }
-  if (auto found = find_product(path, key, features)) return *std::move(found);
-  if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only if it is needed
-  // What a crash of the machine damages is found by its checksums, and computed again.
-  std::unique_ptr<StoreWriter> writer;
-  try {
-    writer = std::make_unique<StoreWriter>(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
-  } catch (const Error& problem) {
-    if (unwritable == Unwritable::kRefuse) throw;
-    writer = write_elsewhere(path, problem);
-  }
-  FeatureMatrix product;
-  std::error_code ignored;
-  try {
-    product = write_product(source, key, *writer);
-  } catch (const Error& problem) {
-    // Another store may have been put in the place of this one, which is still mapped.
-    if (unwritable == Unwritable::kRefuse || writer->target() != path || fs::exists(path.parent_path(), ignored)) throw;
-    writer = write_elsewhere(path, problem);
-    product = write_product(source, key, *writer);
-  }
-  // What lies outside its store is only there as long as it is mapped.
-  if (writer->target() != path) fs::remove_all(writer->target(), ignored);
-  return product;
-}
-
 }  // namespace
 
-FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
-                                  bool rows_normalised) {
-  return ensure_product(aggregated_path(layout, normalisation), {*layout.files, layout.data, normalisation, memory},
-                        rows_normalised, Unwritable::kRefuse);
-}
-
-std::optional<FeatureMatrix> kept_aggregated_features(const Store& store, const Normalisation& normalisation) {
-  const Dataset data = store.dataset();
-  return find_product(store_product(store, normalisation), product_key(data, normalisation), data.features);
+void write_product_rows(const Store& files, const Dataset& data, const Normalisation& normalisation, uint64_t memory,
+                        StoreWriter& writer) {
+  Aggregator(files, data, normalisation, memory, writer).write();
 }
 
 uint64_t aggregation_memory(const Dataset& data) {
@@ -377,30 +289,13 @@ uint64_t aggregation_memory(const Dataset& data) {
   return 2 * (data.features.stored_bytes() + data.graph.stored_bytes());
 }
 
-void forget_aggregated(const Store& store, const Normalisation& normalisation) {
-  const fs::path path = store_product(store, normalisation), old = temporary_sibling(path);
-  std::error_code ignored;
-  fs::rename(path, old, ignored);  // at once, so that nobody reads half of it
-  fs::remove_all(old, ignored);
-}
-
-// A strip of one column, two chunks, and what is mapped at a time.
+// The smallest buffers, and what is mapped at a time.
 uint64_t least_aggregation_memory(const Dataset& data) {
   const uint64_t nodes = data.num_nodes(), tables = data.graph.offsets().size_bytes() + nodes * sizeof(float);
   if (!data.features.is_dense()) return tables + data.features.stored_bytes();
-  const uint64_t row = sizeof(float) * data.features.columns();
-  return tables + nodes * sizeof(float) + row * (2 * std::min<uint64_t>(kRowBlock, nodes)) +
-         row * std::min<uint64_t>(kCopiedRows, nodes);
-}
-
-fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {
-  return layout.path / "aggregated" / normalisation.name();
-}
-
-FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
-                                  bool rows_normalised) {
-  return ensure_product(store_product(store, normalisation), {store, store.dataset(), normalisation, memory},
-                        rows_normalised, Unwritable::kElsewhere);
+  const uint64_t width = data.features.columns();
+  return tables + DenseBuffers(nodes, width, /*memory=*/0, /*all_strips=*/false).bytes() +
+         std::min<uint64_t>(kCopiedRows, nodes) * width * sizeof(float);
 }
 
 }  // namespace cgcn

@@ -36,13 +36,8 @@ class Multilevel {
  public:
   Multilevel(LevelGraph graph, uint32_t parts, const PartitionOptions& options, const MultilevelEffort& effort)
       : parts_(parts), options_(options), effort_(effort), progress_("multilevel partition") {
-    levels_.push_back({std::move(graph), {}, {}});
-    const LevelGraph& finest = levels_[0].graph;
+    const LevelGraph& finest = add_level(std::move(graph), /*most_weight=*/1, /*seconds=*/0).graph;
     for (size_t c = 0; c < finest.num_constraints; ++c) total_[c] = finest.total_weight(c);
-    LevelFigures& figures = levels_[0].figures;
-    figures.nodes = finest.num_nodes();
-    figures.entries = finest.num_entries();
-    figures.most_weight = 1;
     mean_ = static_cast<double>(total_[0]) / parts;
     groups_ = parts < kDirectParts ? parts : parts / kPartsPerGroup;
   }
@@ -71,6 +66,16 @@ class Multilevel {
     Buffer<NodeId> parent;  // the node of the next level that each node is in
     LevelFigures figures;
   };
+
+  Level& add_level(LevelGraph graph, uint64_t most_weight, double seconds) {
+    Level& level = levels_.emplace_back();
+    level.graph = std::move(graph);
+    level.figures.nodes = level.graph.num_nodes();
+    level.figures.entries = level.graph.num_entries();
+    level.figures.most_weight = most_weight;
+    level.figures.coarsen_seconds = seconds;
+    return level;
+  }
 
   void note(size_t level, const char* what) {
     progress_.set_note(fmt::format("level {}: {} nodes, {}", level, format_count(levels_[level].figures.nodes), what));
@@ -109,12 +114,7 @@ class Multilevel {
     if (clustering.num_clusters > kLeastCoarsening * static_cast<double>(below.figures.nodes)) return false;
     LevelGraph coarse = contract(below.graph, clustering.cluster_of, clustering.num_clusters);
     below.parent = std::move(clustering.cluster_of);
-    LevelFigures figures;
-    figures.nodes = coarse.num_nodes();
-    figures.entries = coarse.num_entries();
-    figures.most_weight = most_weight;
-    figures.coarsen_seconds = timer.seconds();
-    levels_.push_back({std::move(coarse), {}, figures});
+    add_level(std::move(coarse), most_weight, timer.seconds());
     return true;
   }
   Clusters partition_coarsest() {
@@ -165,9 +165,15 @@ class Multilevel {
     }
     std::sort(order.begin(), order.end());
     for (size_t i = 0; given < parts_; i = (i + 1) % order.size())
-      if (const uint32_t g = order[i].second; parts[g] < nodes[g]) ++parts[g], ++given;
+      if (const uint32_t g = order[i].second; parts[g] < nodes[g]) {
+        ++parts[g];
+        ++given;
+      }
     for (size_t i = order.size() - 1; given > parts_; i = (i + order.size() - 1) % order.size())
-      if (const uint32_t g = order[i].second; parts[g] > 1) --parts[g], --given;
+      if (const uint32_t g = order[i].second; parts[g] > 1) {
+        --parts[g];
+        --given;
+      }
     return parts;
   }
 

@@ -61,16 +61,20 @@ void for_each_group(const Graph& graph, uint32_t v, const uint32_t* group_of, ui
   uint32_t groups[kFetched];
   const uint64_t end = graph.row_end(v);
   const uint32_t* const targets = graph.targets.data();
+  const auto use_one = [&](uint32_t group, uint64_t entry) {
+    use(group, entry);
+    --most;
+  };
   for (uint64_t first = graph.row_begin(v); first < end && most > 0; first += kFetched) {
     const size_t count = std::min<uint64_t>(kFetched, end - first);
     if (graph.position.empty()) {
       for (size_t i = 0; i < count; ++i) groups[i] = group_of[targets[first + i]];
       for (size_t i = 0; i < count && most > 0; ++i)
-        if (targets[first + i] != v) use(groups[i], first + i), --most;
+        if (targets[first + i] != v) use_one(groups[i], first + i);
     } else {
       for (size_t i = 0; i < count; ++i) groups[i] = graph.target(first + i);
       for (size_t i = 0; i < count && most > 0; ++i)
-        if (groups[i] != UINT32_MAX && groups[i] != v) use(group_of[groups[i]], first + i), --most;
+        if (groups[i] != UINT32_MAX && groups[i] != v) use_one(group_of[groups[i]], first + i);
     }
   }
 }

@@ -35,18 +35,14 @@ NotFinite::NotFinite(double loss, double gradient_norm, std::string first)
     : std::runtime_error(describe_not_finite(loss, gradient_norm)), parameter(std::move(first)) {}
 
 TrainingLoop::TrainingLoop(const TrainOptions& options, const BatchSource& batches, const ModelInput& input,
-                           Model& model, Optimiser& optimiser, TrainingState& state, dist::Group& group)
+                           Learner& learner, dist::Group& group)
     : options_(options),
       batches_(batches),
       input_(input),
-      model_(model),
-      optimiser_(optimiser),
-      state_(state),
-      group_(group),
-      gradients_(group, model),
-      queue_(batches, state.epoch, options.epochs, state.batch, kBatchesAhead, [this](uint32_t index) {
-        return own_batch_from(index, batches_.batches_per_epoch(), options_.batches_per_step, group_.rank(),
-                              group_.size());
+      learner_(learner),
+      gradients_(group, learner.model),
+      queue_(batches, learner.state.epoch, options.epochs, learner.state.batch, kBatchesAhead, [this](uint32_t index) {
+        return gradients_.own_batch_from(index, batches_.batches_per_epoch(), options_.batches_per_step);
       }) {}
 
 uint32_t TrainingLoop::steps_per_epoch() const {
@@ -55,49 +51,52 @@ uint32_t TrainingLoop::steps_per_epoch() const {
 
 void TrainingLoop::run_epoch(const std::function<StepSignal()>& ask,
                              const std::function<void(StepSignal)>& after_step) {
-  while (state_.batch < batches_.batches_per_epoch()) {
+  TrainingState& state = learner_.state;
+  while (state.batch < batches_.batches_per_epoch()) {
     const Timer timer;
     const StepSignal signal = take_step(ask);
-    state_.epoch_seconds += timer.seconds();
+    state.epoch_seconds += timer.seconds();
     after_step(signal);
   }
 }
 
 SlotReport TrainingLoop::compute_slot(uint32_t slot, const GradientPass& pass) {
+  Model& model = learner_.model;
+  TrainingState& state = learner_.state;
   const Timer timer;
   const Batch& batch = queue_.next();
-  state_.epoch_waited += timer.seconds();
-  CGCN_CHECK(batch.epoch == state_.epoch && batch.index == state_.batch + slot);
-  const uint32_t layers = model_.num_layers();
-  if (state_.step == 0 && slot == 0)
+  state.epoch_waited += timer.seconds();
+  CGCN_CHECK(batch.epoch == state.epoch && batch.index == state.batch + slot);
+  const uint32_t layers = model.num_layers();
+  if (state.step == 0 && slot == 0)
     note_expansion(batch, batches_.batches_per_epoch(), layers, std::max(input_.x.rows(), input_.aggregated.rows()));
   const BatchArrays* own = batch.arrays;
   const auto compute = [&](const ModelInput& input) {
-    return model_.compute_gradients(batch, input, options_.seed, pass);
+    return model.compute_gradients(batch, input, options_.seed, pass);
   };
   return {own == nullptr ? compute(input_) : compute({*own->x, *own->aggregated, *own->labels, nullptr}),
           {batch.num_embeddings(layers), batch.num_links(layers), batch.num_sources(layers), batch.seconds}};
 }
 
 StepSignal TrainingLoop::take_step(const std::function<StepSignal()>& ask) {
-  const dist::Traffic before = group_.traffic();
-  const uint32_t slots = std::min(options_.batches_per_step, batches_.batches_per_epoch() - state_.batch);
+  Model& model = learner_.model;
+  TrainingState& state = learner_.state;
+  const uint32_t slots = std::min(options_.batches_per_step, batches_.batches_per_epoch() - state.batch);
   const SlotTotal total = gradients_.sum(
       slots, [&](uint32_t slot, const GradientPass& pass) { return compute_slot(slot, pass); }, ask);
-  traffic_.add(group_.traffic(), before);
-  const double norm = gradient_norm(model_) * total.scale;
-  if (!std::isfinite(total.loss) || !std::isfinite(norm)) throw NotFinite(total.loss, norm, first_not_finite(model_));
+  const double norm = gradient_norm(model) * total.scale;
+  if (!std::isfinite(total.loss) || !std::isfinite(norm)) throw NotFinite(total.loss, norm, first_not_finite(model));
   const double shrink = options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1;
-  optimiser_.step(model_, static_cast<float>(options_.learning_rate_at(state_.epoch)),
-                  static_cast<float>(shrink * total.scale));
-  model_.move_statistics(slots);
+  learner_.optimiser->step(model, static_cast<float>(options_.learning_rate_at(state.epoch)),
+                           static_cast<float>(shrink * total.scale));
+  model.move_statistics(slots);
   for (const SlotReport& slot : total.slots) {
-    state_.loss_sum += slot.result.loss * slot.result.labelled;
-    state_.labelled += slot.result.labelled;
-    state_.epoch_work.add(slot.work);
+    state.loss_sum += slot.result.loss * slot.result.labelled;
+    state.labelled += slot.result.labelled;
+    state.epoch_work.add(slot.work);
   }
-  state_.batch += slots;
-  ++state_.step;
+  state.batch += slots;
+  ++state.step;
   return total.signal;
 }
 

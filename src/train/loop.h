@@ -9,9 +9,7 @@
 #include <string>
 
 #include "batch/batch_queue.h"
-#include "nn/model.h"
-#include "nn/optimiser.h"
-#include "train/checkpoint.h"
+#include "train/learner.h"
 #include "train/slot_gradients.h"
 #include "train/train_options.h"
 
@@ -25,15 +23,15 @@ struct NotFinite : std::runtime_error {
 
 class TrainingLoop {
  public:
-  // Everything outlives the loop. From where `state` stands on.
-  TrainingLoop(const TrainOptions& options, const BatchSource& batches, const ModelInput& input, Model& model,
-               Optimiser& optimiser, TrainingState& state, dist::Group& group);
+  // Everything outlives the loop. From where the learner stands on.
+  TrainingLoop(const TrainOptions& options, const BatchSource& batches, const ModelInput& input, Learner& learner,
+               dist::Group& group);
 
   // The steps that are left of the epoch; after each, after_step(). ask: what rank 0 wants to be done then.
   void run_epoch(const std::function<StepSignal()>& ask, const std::function<void(StepSignal)>& after_step);
 
   uint32_t steps_per_epoch() const;
-  const dist::Traffic& traffic() const { return traffic_; }  // of the steps so far
+  const dist::Traffic& traffic() const { return gradients_.traffic(); }  // of the steps so far
 
  private:
   StepSignal take_step(const std::function<StepSignal()>& ask);
@@ -42,13 +40,9 @@ class TrainingLoop {
   const TrainOptions& options_;
   const BatchSource& batches_;
   ModelInput input_;
-  Model& model_;
-  Optimiser& optimiser_;
-  TrainingState& state_;
-  dist::Group& group_;
+  Learner& learner_;
   SlotGradients gradients_;
   BatchQueue queue_;
-  dist::Traffic traffic_;
 };
 
 }  // namespace cgcn

@@ -80,7 +80,7 @@ void require_possible(const RunOptions& options, const Dataset& data) {
 // What a model of this size takes whatever the clusters are.
 void require_memory_for_model(const TrainingPlan& plan) {
   const Model model = Model::planned(plan.options.model, shape_of(plan.data));
-  const uint64_t least = model_bytes(plan.options, model) + model.sparse_input_bytes(0, 0) +
+  const uint64_t least = model_bytes(plan, model) + model.sparse_input_bytes(0, 0) +
                          least_evaluation_memory(model, plan.data, plan.options.train.smooth);
   if (memory_left(plan.budget) < least)
     refuse_memory_left(std::max(least, forecast_training_memory(plan)),
@@ -93,8 +93,8 @@ uint64_t share_of(double share, uint64_t bytes) {
 
 }  // namespace
 
-TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes) {
-  TrainingPlan plan{store, options, store.dataset(), options.memory.budget(processes)};
+TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes, uint32_t ranks) {
+  TrainingPlan plan{store, options, store.dataset(), options.memory.budget(processes), ranks};
   require_trainable(plan.data);
   require_possible(options, plan.data);
   require_memory_for_model(plan);
@@ -109,14 +109,15 @@ ModelShape shape_of(const Dataset& data) {
           .regression = data.labels.regression()};
 }
 
-uint64_t resident_model_bytes(const RunOptions& options, const Model& model) {
-  const uint64_t gradients = model.value_bytes() + SlotGradients::planned_bytes(model, options.train.batches_per_step);
-  return model.value_bytes() + gradients + planned_optimiser_bytes(options.optimiser, model);
+uint64_t resident_model_bytes(const TrainingPlan& plan, const Model& model) {
+  const uint64_t sums = SlotGradients::planned_bytes(model, plan.options.train.batches_per_step, plan.ranks);
+  const uint64_t values = model.value_bytes(), gradients = model.value_bytes();
+  return values + gradients + sums + planned_optimiser_bytes(plan.options.optimiser, model);
 }
 
-uint64_t model_bytes(const RunOptions& options, const Model& model) {
+uint64_t model_bytes(const TrainingPlan& plan, const Model& model) {
   const uint64_t best = model.value_bytes(), loaded = model.value_bytes();
-  return resident_model_bytes(options, model) + best + loaded;
+  return resident_model_bytes(plan, model) + best + loaded;
 }
 
 uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates) {
@@ -152,18 +153,18 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
     const BatchLimits whole{.max_nodes = static_cast<uint32_t>(nodes), .max_entries = entries};
     if (options.method.method == Method::kFullBatch) model.reserve(whole);
     bytes += ClusterBatches::storage_bytes({1, 1, whole, data.graph.directed(), options.model.layer_normalisation()});
-    const uint64_t link_bytes = sizeof(NodeId) + (data.graph.weighted() ? sizeof(float) : 0);
-    bytes += arrays * features + entries * link_bytes;
+    const uint64_t links = data.graph.targets().size_bytes() + data.graph.weights().size_bytes();
+    bytes += arrays * features + share_of(share * share, links);
   }
   if (options.method.method == Method::kVrGcn) bytes += EmbeddingHistory::planned_bytes(model, nodes);
-  bytes += model_bytes(options, model) + model.workspace_bytes();
+  bytes += model_bytes(plan, model) + model.workspace_bytes();
   bytes += share_of(share, scaled_bytes(options, data.features, plan.takes_product()));
   bytes += least_evaluation_memory(model, data, options.train.smooth) +
            scaled_bytes(options, data.features, options.evaluated_product().has_value());
   bytes = std::max(bytes, least_aggregation_memory(data));
   if (options.train.evaluation.kind == EvaluationKind::kClusters)
-    bytes = std::max(bytes, resident_model_bytes(options, model) +
-                                estimate_metis_memory(data.num_nodes(), data.graph.num_entries()));
+    bytes = std::max(
+        bytes, resident_model_bytes(plan, model) + estimate_metis_memory(data.num_nodes(), data.graph.num_entries()));
   return bytes;
 }
 

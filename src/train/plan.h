@@ -27,15 +27,15 @@ struct TrainingPlan {
 
 // Error if the graph has nothing to train on, if options contradict it or each other, or if the memory is too
 // little whatever the clusters will be.
-// processes: that share the memory of this machine.
-TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes = 1);
+// processes: that share the memory of this machine; ranks: all that train together.
+TrainingPlan plan_training(const Store& store, const RunOptions& options, uint32_t processes = 1, uint32_t ranks = 1);
 
 ModelShape shape_of(const Dataset& data);
 
 // Weights, gradients and the optimiser's state: what is there from the start …
-uint64_t resident_model_bytes(const RunOptions& options, const Model& model);
+uint64_t resident_model_bytes(const TrainingPlan& plan, const Model& model);
 // … and the weights of the best epoch until they are saved, or those that are read from a checkpoint.
-uint64_t model_bytes(const RunOptions& options, const Model& model);
+uint64_t model_bytes(const TrainingPlan& plan, const Model& model);
 // Copies of the features if they are scaled. Before the scaling is measured: only whether there will be one counts.
 uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates);
 

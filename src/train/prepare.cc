@@ -97,7 +97,7 @@ class InputPlan {
     memory_.need("program and tables", memory_figures().rss + kMemoryMargin + data.graph.offsets().size_bytes() +
                                            data.labels.stored_bytes() + data.split.size());
     const uint64_t history = batches().has_remainders() ? EmbeddingHistory::planned_bytes(model, data.num_nodes()) : 0;
-    memory_.need("model", model_bytes(plan_.options, model) + history);
+    memory_.need("model", model_bytes(plan_, model) + history);
     memory_.need("batches", kStorages * batches().storage_bytes());
   }
 

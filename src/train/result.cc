@@ -53,6 +53,24 @@ nlohmann::json describe_smoothing(const SmoothingChoice& choice) {
           {"test_before", choice.test_before}};
 }
 
+nlohmann::json describe_epoch(const EpochRecord& record) {
+  nlohmann::json json = {{"epoch", record.epoch},
+                         {"loss", record.loss},
+                         {"lr", record.learning_rate},
+                         {"seconds", record.seconds},
+                         {"embeddings", record.work.embeddings},
+                         {"utilisation", record.work.utilisation()},
+                         {"preparing_seconds", record.work.preparing_seconds}};
+  if (record.validation) {
+    json["validation"] = *record.validation;
+    json["validation_seconds"] = record.validation_seconds;
+  }
+  json["batch_seconds"] = record.batch_seconds;
+  json["memory"] = {
+      {"resident", record.memory.rss}, {"anonymous", record.memory.anonymous}, {"peak", record.memory.peak_rss}};
+  return json;
+}
+
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data) {
   const Evaluation& evaluation = *summary.evaluation;
   const auto of_role = [&](const Tally& tally) {

@@ -34,15 +34,8 @@ bool is_same_validation(const Standing& a, const Standing& b) {
 
 }  // namespace
 
-RunCheckpoints::RunCheckpoints(const RunFiles& files, ModelOrigin origin, Model& model, Optimiser& optimiser,
-                               EmbeddingHistory* history, TrainingState& state, bool writes)
-    : files_(files),
-      origin_(std::move(origin)),
-      model_(model),
-      optimiser_(optimiser),
-      history_(history),
-      state_(state),
-      writes_(writes) {}
+RunCheckpoints::RunCheckpoints(const RunFiles& files, ModelOrigin origin, Learner& learner, bool writes)
+    : files_(files), origin_(std::move(origin)), learner_(learner), writes_(writes) {}
 
 void RunCheckpoints::require_same_options(const RunFiles& files, RunOptions options) {
   std::error_code problem;
@@ -56,6 +49,14 @@ void RunCheckpoints::require_same_options(const RunFiles& files, RunOptions opti
         then != option.text() && !option.may_change_on_resume())
       throw Error(fmt::format("{} is {}, but the checkpoint was trained with {}", option.name(), option.text(), then),
                   files.config().string(), fmt::format("set it back to {}, or train again with another --run", then));
+}
+
+uint64_t RunCheckpoints::planned_bytes(const RunOptions& options, const Model& model, uint64_t nodes) {
+  const uint64_t last = model.value_bytes(), best = model.value_bytes();
+  uint64_t optimiser = planned_optimiser_bytes(options.optimiser, model);
+  if (options.method.method == Method::kVrGcn) optimiser += EmbeddingHistory::planned_bytes(model, nodes);
+  const uint64_t former_and_regular_best = 2 * best;
+  return 2 * (last + optimiser) + best + former_and_regular_best;
 }
 
 bool RunCheckpoints::exist() const {
@@ -76,11 +77,11 @@ void RunCheckpoints::resume(const fs::path& partition) {
   const uint32_t epochs = origin_.options.train.epochs;
   if (epochs < saved.state.epoch)
     throw Error(fmt::format("the run has {} epochs already", saved.state.epoch), "--epochs", "more, or another --run");
-  std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
-  load_optimiser(files_.folder(), saved, model_, optimiser_, history_);
-  state_ = saved.state;
-  if (state_.epoch < epochs) state_.standing = state_.regular;
-  if (state_.standing.best_epoch > 0) find_best();
+  std::copy(saved.model->values().begin(), saved.model->values().end(), model().values().begin());
+  load_optimiser(files_.folder(), saved, model(), *learner_.optimiser, learner_.kept_history());
+  state() = saved.state;
+  if (state().epoch < epochs) state().standing = state().regular;
+  if (state().standing.best_epoch > 0) find_best();
 }
 
 // It is a file of its own, which may be damaged or lost while all others are whole. A run that continued nevertheless
@@ -90,7 +91,8 @@ void RunCheckpoints::find_best() {
   std::exception_ptr damaged;
   for (const fs::path& file : {files_.best(), files_.regular_best(), files_.former_best()}) {
     try {
-      if (!fs::exists(file, problem) || !is_same_validation(load_model(file).state.standing, state_.standing)) continue;
+      if (!fs::exists(file, problem) || !is_same_validation(load_model(file).state.standing, state().standing))
+        continue;
       found_best_ = file;
       return;
     } catch (const Error&) {
@@ -101,8 +103,8 @@ void RunCheckpoints::find_best() {
   if (damaged) std::rethrow_exception(damaged);
   throw Error(fmt::format("{}, the best so far",
                           fs::exists(files_.best(), problem)
-                              ? fmt::format("is not the model of epoch {}", state_.standing.best_epoch)
-                              : fmt::format("is missing: the model of epoch {}", state_.standing.best_epoch)),
+                              ? fmt::format("is not the model of epoch {}", state().standing.best_epoch)
+                              : fmt::format("is missing: the model of epoch {}", state().standing.best_epoch)),
               files_.best().string(),
               "restore it from a copy, resume with --keep last, or train again with another --run");
 }
@@ -118,11 +120,11 @@ void RunCheckpoints::take_back_best() {
 SelectBy RunCheckpoints::selected_by() const {
   const SelectBy asked = origin_.options.train.select_by;
   if (asked != SelectBy::kAuto) return asked;
-  return model_.shape().regression ? SelectBy::kR2 : SelectBy::kMicroF1;
+  return model().shape().regression ? SelectBy::kR2 : SelectBy::kMicroF1;
 }
 
 void RunCheckpoints::keep_if_best(const Scores& validation, bool regular) {
-  Standing& best = state_.standing;
+  Standing& best = state().standing;
   const double score = selection_score(validation, selected_by());
   const bool better =
       best.best_epoch == 0 || score > best.best_score || (score == best.best_score && validation.loss < best.best_loss);
@@ -133,14 +135,14 @@ void RunCheckpoints::keep_if_best(const Scores& validation, bool regular) {
       save_best();
       keep_link(files_.best(), files_.regular_best());
     }
-    best = {score, validation.loss, state_.epoch + 1, 0};
+    best = {score, validation.loss, state().epoch + 1, 0};
     if (writes_) {
-      best_values_ = Buffer<float>(model_.values().size());
-      std::copy(model_.values().begin(), model_.values().end(), best_values_.begin());
+      best_values_ = Buffer<float>(model().values().size());
+      std::copy(model().values().begin(), model().values().end(), best_values_.begin());
     }
   }
-  if (regular) state_.regular = best;
-  if (best.best_epoch == state_.epoch + 1) best_state_ = state_;
+  if (regular) state().regular = best;
+  if (best.best_epoch == state().epoch + 1) best_state_ = state();
 }
 
 void RunCheckpoints::save_best() {
@@ -148,38 +150,38 @@ void RunCheckpoints::save_best() {
   std::error_code ignored;
   if (fs::exists(files_.best(), ignored) && !fs::exists(files_.former_best(), ignored))
     keep_link(files_.best(), files_.former_best());
-  save_model(files_.best(), origin_, {model_, best_values_}, best_state_);
+  save_model(files_.best(), origin_, {model(), best_values_}, best_state_);
   best_values_ = {};
 }
 
 void RunCheckpoints::save() {
   check_mappings();
   save_best();
-  const fs::path optimiser = files_.optimiser(state_.step);
-  save_optimiser(optimiser, model_, optimiser_, history_);
-  save_model(files_.last(), origin_, {model_, model_.values()}, state_, optimiser.filename().string());
+  const fs::path optimiser = files_.optimiser(state().step);
+  save_optimiser(optimiser, model(), *learner_.optimiser, learner_.kept_history());
+  save_model(files_.last(), origin_, {model(), model().values()}, state(), optimiser.filename().string());
   remove_other_optimisers(files_, optimiser);
   take_back_best();
   since_save_.restart();
 }
 
 uint32_t RunCheckpoints::load_kept() {
-  if (origin_.options.train.keep == KeptModel::kLast || state_.standing.best_epoch == 0) return state_.epoch;
+  if (origin_.options.train.keep == KeptModel::kLast || state().standing.best_epoch == 0) return state().epoch;
   const SavedModel saved = load_model(files_.best());
-  if (!is_same_validation(saved.state.standing, state_.standing))
-    throw Error(fmt::format("is no longer the model of epoch {}, the best of this run", state_.standing.best_epoch),
+  if (!is_same_validation(saved.state.standing, state().standing))
+    throw Error(fmt::format("is no longer the model of epoch {}, the best of this run", state().standing.best_epoch),
                 files_.best().string(), "another program has replaced it: train again with another --run");
-  std::copy(saved.model->values().begin(), saved.model->values().end(), model_.values().begin());
+  std::copy(saved.model->values().begin(), saved.model->values().end(), model().values().begin());
   kept_state_ = saved.state;
-  return state_.standing.best_epoch;
+  return state().standing.best_epoch;
 }
 
 void RunCheckpoints::save_rule(const OutputRule& rule) {
-  const WeightsOf weights{model_, model_.values()};
+  const WeightsOf weights{model(), model().values()};
   if (kept_state_)
     save_model(files_.best(), origin_, weights, *kept_state_, {}, rule);
   else
-    save_model(files_.last(), origin_, weights, state_, files_.optimiser(state_.step).filename().string(), rule);
+    save_model(files_.last(), origin_, weights, state(), files_.optimiser(state().step).filename().string(), rule);
 }
 
 }  // namespace cgcn

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/timer.h"
-#include "train/checkpoint.h"
+#include "train/learner.h"
 #include "train/metrics.h"
 #include "train/run_directory.h"
 
@@ -10,14 +10,17 @@ namespace cgcn {
 
 class RunCheckpoints {
  public:
-  // Everything outlives it; history: null if the method keeps none. writes: false for a rank of a group that leaves
-  // the files to the first one, and only keeps the standing.
-  RunCheckpoints(const RunFiles& files, ModelOrigin origin, Model& model, Optimiser& optimiser,
-                 EmbeddingHistory* history, TrainingState& state, bool writes = true);
+  // Everything outlives it. writes: false for a rank of a group that leaves the files to the first one, and only keeps
+  // the standing.
+  RunCheckpoints(const RunFiles& files, ModelOrigin origin, Learner& learner, bool writes);
 
   // The checkpoint knows what it was trained with; config.toml, where the options come from, may have been edited.
   // Error if they differ in what a resumed run may not change.
   static void require_same_options(const RunFiles& files, RunOptions options);
+
+  // What the arrays in all files take at most: new files are written beside those that they replace. The model need
+  // only be planned; nodes: that a history of embeddings would have.
+  static uint64_t planned_bytes(const RunOptions& options, const Model& model, uint64_t nodes);
 
   const ModelOrigin& origin() const { return origin_; }
   // Whether there is one to continue from.
@@ -42,15 +45,14 @@ class RunCheckpoints {
   void save_rule(const OutputRule& rule);
 
  private:
+  Model& model() const { return learner_.model; }
+  TrainingState& state() const { return learner_.state; }
   SelectBy selected_by() const;
   void find_best();
 
   const RunFiles& files_;
   ModelOrigin origin_;
-  Model& model_;
-  Optimiser& optimiser_;
-  EmbeddingHistory* history_;
-  TrainingState& state_;
+  Learner& learner_;
   bool writes_;
   Buffer<float> best_values_;  // not yet in its file; empty: that is up to date
   TrainingState best_state_;

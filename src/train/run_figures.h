@@ -1,13 +1,22 @@
-// What a run has taken of time and memory, over all its sessions.
+// What a run has taken of time and memory, over all its sessions, and this rank in this one.
 #pragma once
 
 #include <algorithm>
 
 #include "common/memory.h"
+#include "common/timer.h"
+#include "dist/group.h"
 #include "train/checkpoint.h"
 #include "train/stage.h"
 
 namespace cgcn {
+
+// What a rank of a group did with the time of its steps, in this session.
+struct RankFigures {
+  double compute = 0, waiting = 0, moving = 0;  // seconds; waiting: for slower ranks, moving: for bytes
+  uint64_t bytes_sent = 0;
+  uint64_t peak_memory = 0;
+};
 
 class RunFigures {
  public:
@@ -15,6 +24,7 @@ class RunFigures {
   const StageTimes& stages() const { return stages_; }
   double total_seconds() const { return seconds_before_ + session_.seconds(); }
   uint64_t peak_memory() const { return std::max(peak_before_, memory_figures().peak_rss); }
+  const RankFigures& rank() const { return rank_; }
 
   // Figures of earlier sessions count.
   void resume(const TrainingState& state) {
@@ -35,6 +45,13 @@ class RunFigures {
     measure_steps(state);
     measures_steps_ = false;
   }
+  // The steps of this session took so long, and the group's messages in them that.
+  void count_steps(double seconds, const dist::Traffic& traffic) {
+    rank_ = {.compute = seconds - traffic.waiting - traffic.moving,
+             .waiting = traffic.waiting,
+             .moving = traffic.moving,
+             .bytes_sent = traffic.bytes_sent};
+  }
   void write_to(TrainingState& state) const {
     state.total_seconds = total_seconds();
     state.stages = stages_.list();
@@ -51,6 +68,7 @@ class RunFigures {
   double seconds_before_ = 0;
   uint64_t peak_before_ = 0;
   bool measures_steps_ = false;
+  RankFigures rank_;
 };
 
 }  // namespace cgcn

@@ -1,7 +1,6 @@
 #include "train/slot_gradients.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "common/error.h"
 
@@ -38,10 +37,8 @@ SlotGradients::SlotGradients(dist::Group& group, Model& model)
   rows_.emplace(group, touched.rows, touched.columns);
 }
 
-// One subtree of each size may be waiting for its other half.
-uint64_t SlotGradients::planned_bytes(const Model& model, uint32_t slots) {
-  const uint64_t dense = model.value_bytes() - dense_begin(model) * sizeof(float);
-  return static_cast<uint64_t>(std::bit_width(slots - 1)) * dense;
+uint64_t SlotGradients::planned_bytes(const Model& model, uint32_t slots, uint32_t ranks) {
+  return dist::SlotSum::planned_bytes(model.value_bytes() / sizeof(float) - dense_begin(model), slots, ranks);
 }
 
 uint64_t SlotGradients::planned_row_bytes(const Model& model, uint64_t entries, uint32_t slots, uint32_t ranks) {
@@ -59,6 +56,7 @@ SlotTotal SlotGradients::sum(uint32_t slots, const Compute& compute, const std::
     if (ask) total.signal = ask();
     return total;
   }
+  const dist::Traffic before = group_.traffic();
   dense_.begin(slots);
   if (rows_) rows_->begin(slots);
   for (uint32_t slot = dense_.own().begin; slot < dense_.own().end; ++slot) add_slot(slot, compute, total);
@@ -68,6 +66,7 @@ SlotTotal SlotGradients::sum(uint32_t slots, const Compute& compute, const std::
   share_reports(total);
   dense_.finish(dense_gradients());
   if (rows_) take_rows();
+  traffic_.add(group_.traffic(), before);
 
   uint64_t labelled = 0;
   for (const SlotReport& slot : total.slots) {

@@ -42,10 +42,15 @@ class SlotGradients {
   // compute() computes the gradients of one of this rank's slots, in turn. After it model.gradients(), and the rows of
   // it that are touched, are those of all slots, on every rank. ask: rank 0's wish, when its slots are done.
   SlotTotal sum(uint32_t slots, const Compute& compute, const std::function<StepSignal()>& ask = {});
+  // The first batch at or behind `index` of an epoch that this rank computes.
+  uint32_t own_batch_from(uint32_t index, uint32_t batches, uint32_t per_step) const {
+    return cgcn::own_batch_from(index, batches, per_step, group_.rank(), group_.size());
+  }
+  const dist::Traffic& traffic() const { return traffic_; }  // of the sums so far
   uint64_t bytes() const { return dense_.bytes() + (rows_ ? rows_->bytes() : 0); }
   // What the sums of so many slots take at most: of what every batch has, and of the rows that a batch touches, if
   // none has more than so many entries.
-  static uint64_t planned_bytes(const Model& model, uint32_t slots);
+  static uint64_t planned_bytes(const Model& model, uint32_t slots, uint32_t ranks);
   static uint64_t planned_row_bytes(const Model& model, uint64_t entries, uint32_t slots, uint32_t ranks);
 
  private:
@@ -60,6 +65,7 @@ class SlotGradients {
   std::vector<std::pair<uint64_t, uint64_t>> ranges_;  // in dense_gradients(), as they become ready
   dist::SlotSum dense_;
   std::optional<dist::RowsSum> rows_;
+  dist::Traffic traffic_;
 };
 
 }  // namespace cgcn

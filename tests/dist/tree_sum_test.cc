@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -96,6 +97,8 @@ TEST(SlotSum, HasTheBitsOfTheTreeForAnyNumberOfRanks) {
           sum.finish(gradient);
           EXPECT_EQ(gradient, expected) << slots << " slots, " << ranks << " ranks, rank " << group.rank();
         }
+        const std::vector<uint64_t> taken = group.all_gather_values(sum.bytes());
+        EXPECT_EQ(*std::max_element(taken.begin(), taken.end()), SlotSum::planned_bytes(floats, slots, ranks));
       });
     }
   }

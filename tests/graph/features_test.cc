@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "graph/feature_reader.h"
 #include "support.h"
 
 namespace cgcn {
@@ -98,6 +100,36 @@ TEST(FeatureMatrix, RowsDividedByTheirSums) {
   const FeatureMatrix half = FeatureMatrix::dense16(std::vector<Half>{float_to_half(2), float_to_half(6)}, 2);
   EXPECT_EQ(half.with_normalised_rows().dense_row(0)[1], 0.75f);
   EXPECT_EQ(FeatureMatrix::identity(3).with_normalised_rows().kind(), FeatureMatrix::Kind::kIdentity);
+}
+
+TEST(FeatureReader, ReadsRowsAgainIntoTheSameMemory) {
+  const FeatureMatrix dense = FeatureMatrix::dense(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, 2);
+  const FeatureMatrix half = FeatureMatrix::dense16(
+      std::vector<Half>{float_to_half(1), float_to_half(2), float_to_half(3), float_to_half(4)}, 1);
+  const FeatureMatrix sparse =
+      FeatureMatrix::sparse(std::vector<EdgeOffset>{0, 1, 1, 4, 6}, std::vector<uint32_t>{0, 1, 2, 3, 0, 3},
+                            std::vector<float>{1, 2, 3, 4, 5, 6}, 4);
+  FeatureReader::Rows rows;
+  for (const std::vector<NodeId>& ids : {std::vector<NodeId>{2}, {3, 0, 1, 2}, {1, 2}, {0, 2, 3, 3, 2}}) {
+    for (const FeatureMatrix* matrix : {&dense, &half}) {
+      FeatureReader(*matrix).read(ids, rows);
+      ASSERT_EQ(rows.matrix.rows(), ids.size());
+      for (NodeId i = 0; i < ids.size(); ++i) {
+        float read[2], expected[2];
+        rows.matrix.copy_row(i, read);
+        matrix->copy_row(ids[i], expected);
+        EXPECT_TRUE(std::equal(read, read + matrix->columns(), expected));
+      }
+    }
+    FeatureReader(sparse).read(ids, rows);
+    ASSERT_EQ(rows.matrix.rows(), ids.size());
+    for (NodeId i = 0; i < ids.size(); ++i) {
+      const auto columns = rows.matrix.row_columns(i), own = sparse.row_columns(ids[i]);
+      const auto values = rows.matrix.row_values(i), own_values = sparse.row_values(ids[i]);
+      EXPECT_TRUE(std::equal(columns.begin(), columns.end(), own.begin(), own.end()));
+      EXPECT_TRUE(std::equal(values.begin(), values.end(), own_values.begin(), own_values.end()));
+    }
+  }
 }
 
 // More numbers than 32 bits count. The pages between are never touched and take no memory.

@@ -197,6 +197,9 @@ TEST(FeatureTable, TableOptionsAreRefusedWhereThereIsNoTable) {
   Table table("id,age\na,1\nb,2\nc,3\nd,4\n");
   table.options.label_column = "age";
   EXPECT_THAT(table.error(), HasSubstr("--label-column: there is no text file of labels"));
+  test::write_npy<int32_t>(table.folder / "g/labels.npy", {0, 1, 0, 1}, {4});
+  EXPECT_THAT(table.error(), HasSubstr("--label-column: there is no text file of labels"));
+  fs::remove(table.folder / "g/labels.npy");
   table.options = {};
   table.options.features = "none";
   table.options.drop_columns = "age";

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 
+#include "train/run_records.h"
 #include "train/safetensors.h"
 #include "training_fixture.h"
 
@@ -361,6 +362,27 @@ TEST_F(CheckpointTest, TheFormerBestModelIsKeptUntilTheCheckpointIsWritten) {
   EXPECT_EQ(load_model(files.best()).state.standing.best_epoch, 2u);
   EXPECT_EQ(load_model(files.former_best()).state.standing.best_epoch, 1u);
   EXPECT_EQ(load_model(files.last()).state.standing.best_epoch, 1u);
+}
+
+// New files are written beside those that they replace.
+TEST_F(CheckpointTest, TakeWhatWasPlanned) {
+  for (const Method method : {Method::kCluster, Method::kVrGcn}) {
+    options_.method.method = method;
+    options_.model.hidden = 64;
+    const std::string run = method == Method::kVrGcn ? "history" : "clusters";
+    const fs::path store = make_store();
+    train(store, run);
+    const Dataset data = open_dataset(store);
+    const RunFiles files(folder_ / run);
+    const uint64_t taken =
+        2 * (fs::file_size(files.last()) + fs::file_size(optimiser_of(run))) + 3 * fs::file_size(files.best());
+    const Model model = Model::planned(options_.model, shape_of(data));
+    const uint64_t planned = RunCheckpoints::planned_bytes(options_, model, data.num_nodes());
+    constexpr uint64_t kDescriptions = 100'000;
+    EXPECT_LE(taken, planned + kDescriptions) << run;
+    EXPECT_GT(planned, 2 * kDescriptions) << run;
+    EXPECT_GT(planned_run_bytes(options_, data), planned);
+  }
 }
 
 TEST_F(CheckpointTest, CosineKeepsItsEpochs) {

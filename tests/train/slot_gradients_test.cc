@@ -81,7 +81,7 @@ TEST_P(SlotGradientsTest, AreThoseOfTheMeanLossOverAllLabelledNodes) {
     for (int step = 0; step < 2; ++step) {  // what is left of the step before does no harm
       const SlotTotal total = gradients.sum(
           count, [&](uint32_t slot, const GradientPass& pass) { return slots.compute(model, slot, pass); });
-      EXPECT_LE(gradients.bytes(), SlotGradients::planned_bytes(model, count) +
+      EXPECT_LE(gradients.bytes(), SlotGradients::planned_bytes(model, count, 1) +
                                        SlotGradients::planned_row_bytes(model, most_touched, count, 1));
       EXPECT_NEAR(total.loss, loss / labelled, 1e-6);
       double largest = 0;

@@ -7,134 +7,25 @@
 // Ids are row numbers of the features (or labels) if those do not name their nodes; otherwise they are names, kept
 // in the store. Text may be gzip-compressed.
 #include <algorithm>
-#include <array>
 
 #include "common/log.h"
 #include "common/progress.h"
 #include "io/file_kind.h"
 #include "io/formats/import_steps.h"
+#include "io/formats/text_files.h"
+#include "io/formats/text_split.h"
 #include "io/numpy/array_features.h"
-#include "io/text/edge_table.h"
 #include "io/text/feature_table.h"
 #include "io/text/label_table.h"
-#include "io/text/split_table.h"
 
 namespace cgcn {
 namespace {
-
-// base.csv, base.tsv, base.txt, each perhaps with .gz behind it; or the other endings given.
-fs::path find_text(const fs::path& folder, std::initializer_list<const char*> bases,
-                   std::initializer_list<const char*> endings = {".csv", ".tsv", ".txt"}) {
-  for (const char* base : bases)
-    for (const char* ending : endings)
-      if (fs::path found = find_plain_or_gzip(folder / (std::string(base) + ending)); !found.empty()) return found;
-  return {};
-}
-
-fs::path find_edges(const fs::path& folder) {
-  return find_text(folder, {"edges", "edge", "edge_list", "edgelist", "graph", "links"},
-                   {".csv", ".tsv", ".txt", ".edges", ".edgelist"});
-}
-
-struct TextFiles {
-  fs::path edges, features, labels, split;
-  std::array<fs::path, 3> role_lists;  // train.txt, val.txt, test.txt
-  bool is_folder = false;
-};
-
-TextFiles find_text_files(const fs::path& source, const ImportOptions& options) {
-  std::error_code error;
-  TextFiles files;
-  files.is_folder = fs::is_directory(source, error);
-  const fs::path folder = files.is_folder ? source : source.parent_path();
-  files.edges = files.is_folder ? find_edges(folder) : source;
-  if (files.edges.empty()) throw Error("holds no edges.csv, edges.tsv or edges.txt", folder.string());
-  const auto find = [&](const std::string& named, std::initializer_list<const char*> bases) {
-    return named_or_found(named, [&] {
-      fs::path found = find_array(folder, bases);
-      return found.empty() ? find_text(folder, bases) : found;
-    });
-  };
-  files.features = find(options.features, {"features", "feats", "x"});
-  files.labels = find(options.labels, {"labels", "label", "y"});
-  files.split = find(options.split_file, {"split"});
-  if (!files.split.empty() || options.split_file == "none") return files;
-  const auto find_list = [&](std::initializer_list<const char*> bases, std::initializer_list<const char*> masks) {
-    fs::path found = find_text(folder, bases);
-    if (found.empty()) found = find_array(folder, bases);
-    return found.empty() ? find_array(folder, masks) : found;
-  };
-  files.role_lists = {
-      find_list({"train", "train_idx"}, {"train_mask"}),
-      find_list({"val", "valid", "validation", "dev", "val_idx", "valid_idx"}, {"val_mask", "valid_mask"}),
-      find_list({"test", "test_idx"}, {"test_mask"})};
-  return files;
-}
 
 // The first ids of some nodes, for a message.
 std::string list_ids(const NodeIds& ids, const std::vector<NodeId>& nodes) {
   std::vector<std::string> some;
   for (size_t i = 0; i < std::min<size_t>(5, nodes.size()); ++i) some.push_back(ids.text(nodes[i]));
   return fmt::format("{}{}", fmt::join(some, ", "), nodes.size() > some.size() ? " …" : "");
-}
-
-TableHead look_at_features(const TextFiles& files, const ImportOptions& options) {
-  const HeaderLine own = options.features_header;
-  return look_at_table(files.features, own == HeaderLine::kAuto ? options.header : own, TableKind::kFeatures);
-}
-
-TableHead look_at_labels(const TextFiles& files, const ImportOptions& options) {
-  const HeaderLine own = options.labels_header;
-  return look_at_table(files.labels, own == HeaderLine::kAuto ? options.header : own, TableKind::kClasses);
-}
-
-// Whether one column of the table has both ids.
-bool lists_both(const TableHead& head, const std::pair<std::string, std::string>& ids) {
-  std::vector<int> found(head.width, 0);
-  LineReader lines(head.path);
-  for_each_row(lines, head, [&](const std::vector<std::string_view>& fields) {
-    for (size_t c = 0; c < head.width; ++c)
-      found[c] |= (fields[c] == ids.first ? 1 : 0) | (fields[c] == ids.second ? 2 : 0);
-  });
-  return std::find(found.begin(), found.end(), 3) != found.end();
-}
-
-// The edge list's columns. If every id is a text, the first line may be a header of unknown words: the tables next to
-// it decide, else the user.
-EdgeTableShape settle_first_line(const TextFiles& files, const ImportOptions& options, ImportReport& report) {
-  const EdgeTableShape shape = look_at_edges(files.edges, options.header);
-  const std::string line = show(shape.doubtful);
-  if (shape.doubtful.empty()) return shape;
-  if (shape.header) {
-    report.lines.push_back(fmt::format("first line read as a header: {} (--header no: as an edge)", line));
-    return shape;
-  }
-  const FirstEdge first = look_at_first_edge(files.edges, shape);
-  if (first == FirstEdge::kLikeOthers) return shape;
-  std::vector<TableHead> heads;
-  if (!files.features.empty() && !holds_arrays(files.features)) heads.push_back(look_at_features(files, options));
-  if (!files.labels.empty() && !holds_arrays(files.labels)) heads.push_back(look_at_labels(files, options));
-  for (const TableHead& head : heads)
-    for (const std::string& word : {shape.first_ids.first, shape.first_ids.second})
-      if (head.find(word) != TableHead::kNone) {
-        report.lines.push_back(
-            fmt::format("first line read as a header: {}: {} is a column of {} (--header no: as an edge)", line,
-                        show(word), head.path.filename().string()));
-        return look_at_edges(files.edges, HeaderLine::kYes);
-      }
-  for (const TableHead& head : heads)
-    if (lists_both(head, shape.first_ids)) return shape;
-  if (first == FirstEdge::kOnlyOneAlone) {
-    std::string others;  // --header is about them, too
-    for (const TableHead& head : heads)
-      if (head.header) others += head.kind == TableKind::kFeatures ? " --features-header yes" : " --labels-header yes";
-    throw Error(
-        fmt::format("the first line, {}, may name the columns or be an edge: its words occur nowhere else", line),
-        files.edges.string(),
-        fmt::format("--header yes if it names the columns, --header no{} if it is an edge", others));
-  }
-  report.lines.push_back(fmt::format("first line read as an edge: {} (--header yes: as a header)", line));
-  return shape;
 }
 
 class TextImport {
@@ -144,12 +35,12 @@ class TextImport {
         options_(options),
         store_(store),
         report_(report),
-        edge_shape_(settle_first_line(files, options, report)),
+        edge_shape_(look_at_edges(files, options, report)),
         edge_ids_(files.edges.filename().string(), {edge_shape_.from_name, edge_shape_.to_name},
                   [this] { return read_edge_ids(files_.edges, edge_shape_); }) {
     if (!options.like.empty()) like_ = open_dataset(options.like);
     refuse_idle_options();
-    tell_file(files.edges, "source", describe_columns(edge_shape_));
+    tell(files.edges, "source", describe_columns(edge_shape_));
     look_at_tables();
   }
 
@@ -170,7 +61,8 @@ class TextImport {
     const ClassTable::Result classes = settle_labels(n);
     store_.write_class_names(classes.names);
     tell_doubtful_labels(classes);
-    std::vector<uint8_t> split = read_split_files(n);
+    std::vector<uint8_t> split =
+        TextSplit(files_, options_, split_columns_, store_.staging(), *index_, report_).read(n);
     if (!options_.id_column.empty() && !edge_ids_.option_used)
       throw Error(fmt::format("no table has a column {}", show(options_.id_column)), "--id-column");
     if (label_table_ && label_table_->has_ids() && !no_edges) require_shared_ids(touched);
@@ -184,7 +76,7 @@ class TextImport {
  private:
   // What is said of a table that there is not.
   void refuse_idle_options() const {
-    const bool features = !files_.features.empty() && !holds_arrays(files_.features), like = !options_.like.empty();
+    const bool features = files_.has_feature_table(), like = !options_.like.empty();
     const auto refuse = [&](bool idle, const char* option, const char* what) {
       if (idle) throw Error(what, option, "leave it out");
     };
@@ -200,9 +92,9 @@ class TextImport {
     refuse(categorical && like, "--categorical", as_there);
     refuse(drop && like, "--drop-columns", as_there);
     const char* no_labels = "there is no text file of labels";
-    refuse(!options_.label_column.empty() && !has_label_table(), "--label-column", no_labels);
-    refuse(options_.labels_header != HeaderLine::kAuto && !has_label_table(), "--labels-header", no_labels);
-    refuse(like && !features && !has_label_table(), "--like", "there is no text file of features or labels");
+    refuse(!options_.label_column.empty() && !files_.has_label_table(), "--label-column", no_labels);
+    refuse(options_.labels_header != HeaderLine::kAuto && !files_.has_label_table(), "--labels-header", no_labels);
+    refuse(like && !features && !files_.has_label_table(), "--like", "there is no text file of features or labels");
   }
 
   void look_at_tables() {
@@ -211,20 +103,20 @@ class TextImport {
       split_columns_ = choose_split_columns(files_.split, options_, edge_ids_);
     if (holds_arrays(files_.features)) {
       feature_array_.emplace(files_.features, store_.staging());
-      tell_file(files_.features, options_.features, "an array, row i is node i");
+      tell(files_.features, options_.features, "an array, row i is node i");
     } else if (!files_.features.empty()) {
       const TableHead head = look_at_features(files_, options_);
       features_.emplace(head, choose_node_column(head, options_.id_column, edge_ids_), options_,
                         answers_among_features(head), encoding_like());
-      tell_file(files_.features, options_.features, features_->describe());
+      tell(files_.features, options_.features, features_->describe());
     }
     if (label_array_)
-      tell_file(files_.labels, options_.labels,
-                features_ && features_->has_ids()
-                    ? fmt::format("an array, row i is row i of {}", files_.features.filename().string())
-                    : "an array, row i is node i");
+      tell(files_.labels, options_.labels,
+           features_ && features_->has_ids()
+               ? fmt::format("an array, row i is row i of {}", files_.features.filename().string())
+               : "an array, row i is node i");
     else if (!files_.labels.empty())
-      tell_file(files_.labels, options_.labels, label_columns_.describe(label_head_));
+      tell(files_.labels, options_.labels, label_columns_.describe(label_head_));
   }
 
   void look_at_label_file() {
@@ -247,9 +139,9 @@ class TextImport {
   // must not be a feature.
   std::vector<size_t> answers_among_features(const TableHead& features) const {
     std::vector<size_t> answers;
-    if (has_label_table() && fs::equivalent(files_.labels, files_.features)) {
+    if (files_.has_label_table() && fs::equivalent(files_.labels, files_.features)) {
       answers = label_columns_.classes;
-    } else if (has_label_table() && label_head_.header && features.header) {
+    } else if (files_.has_label_table() && label_head_.header && features.header) {
       for (const size_t c : label_columns_.classes) {
         if (parse_number(label_head_.names[c])) continue;  // pandas numbers the columns of every table from 0
         if (const size_t same = features.find(label_head_.names[c]); same != TableHead::kNone) answers.push_back(same);
@@ -260,13 +152,8 @@ class TextImport {
     return answers;
   }
 
-  // named: how the user named it; empty: it was found.
-  void tell_file(const fs::path& file, const std::string& named, const std::string& what) {
-    const char* option = file == files_.features ? "--features" : file == files_.labels ? "--labels" : "--split-file";
-    std::string found;
-    if (named.empty() && !files_.is_folder)
-      found = fmt::format(" (found next to {}; {} none ignores it)", files_.edges.filename().string(), option);
-    report_.lines.push_back(fmt::format("{}{}: {}", file.filename().string(), found, what));
+  void tell(const fs::path& file, const std::string& named, const std::string& what) {
+    files_.tell(file, named, what, report_);
   }
 
   std::vector<ColumnEncoding> encoding_like() const {
@@ -293,16 +180,15 @@ class TextImport {
       index_ = NodeIndex::rows(feature_array_->rows(), files_.features);
     } else if (label_array_) {
       index_ = NodeIndex::rows(check_node_count(label_array_->rows(), label_array_->where()), files_.labels);
-    } else if (has_label_table() && !label_columns_.ids.exists()) {
+    } else if (files_.has_label_table() && !label_columns_.ids.exists()) {
       label_table_.emplace(label_head_, label_columns_, nullptr);
       index_ = NodeIndex::rows(check_node_count(label_table_->rows(), files_.labels.string()), files_.labels);
     } else {
       index_ = NodeIndex::open(fast);
     }
-    if (has_label_table() && !label_table_) label_table_.emplace(label_head_, label_columns_, &*index_);
+    if (files_.has_label_table() && !label_table_) label_table_.emplace(label_head_, label_columns_, &*index_);
     edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_, {options_.memory, store_.staging()}));
   }
-  bool has_label_table() const { return !files_.labels.empty() && !label_array_; }
 
   // Labels of none of the nodes that have edges are another graph's.
   void require_shared_ids(const std::vector<bool>& touched) const {
@@ -367,69 +253,6 @@ class TextImport {
     return {};
   }
 
-  // A line of a list is one id, whatever is in it; or the first field of a table of commas, semicolons or tabs.
-  std::string_view listed_id(std::string_view line, FieldSplitter& splitter, const LineReader& lines) const {
-    const bool is_table = splitter.separator() != ' ' || line.starts_with('"');
-    return index_->knows(line) || !is_table ? line : splitter.split(line, lines)[0];
-  }
-
-  std::vector<uint8_t> read_split_files(NodeId n) {
-    if (holds_arrays(files_.split)) {
-      tell_file(files_.split, options_.split_file, "an array of roles, " + rows_of_array(files_.split));
-      return read_split(open_array(files_.split, store_.staging()), n);
-    }
-    if (split_columns_) {
-      tell_file(files_.split, options_.split_file, split_columns_->describe());
-      return read_split_table(*split_columns_, *index_);
-    }
-    if (files_.role_lists[0].empty()) return {};
-    std::vector<uint8_t> split(n, static_cast<uint8_t>(Role::kNone));
-    for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
-      const fs::path& list = files_.role_lists[static_cast<size_t>(role)];
-      if (list.empty()) continue;
-      if (holds_arrays(list)) {
-        read_role_array(list, role, split);
-        continue;
-      }
-      LineReader lines(list);
-      std::string_view line;
-      while (lines.next_content(line)) {
-        if (lines.line_number() == 1 && (is_node_name(line) || ends_in_id(line))) continue;
-        FieldSplitter splitter(line);
-        const NodeId node = index_->put(listed_id(line, splitter, lines), lines);
-        if (node != kNoNode) assign_role(index_->final(node), role, lines.where(), split);
-      }
-      index_->refuse_unknown(list);
-      tell_file(list, options_.split_file, "a list of node ids");
-    }
-    return split;
-  }
-
-  void read_role_array(const fs::path& file, Role role, std::vector<uint8_t>& split) {
-    const Array array = open_array(file, store_.staging());
-    const bool mask = array.dtype() == "|b1" || file.stem().string().ends_with("_mask");
-    if (!mask && index_->has_names())
-      throw Error("holds row numbers, but the nodes have ids of their own", file.string(),
-                  fmt::format("give it as {}.txt, one id per line", file.stem().string()));
-    tell_file(file, options_.split_file,
-              (mask ? "a mask, " : "a list of nodes, ") +
-                  rows_of_array(file, "give the split as train.txt, one id per line"));
-    if (mask)
-      assign_role_by_mask(array, role, split);
-    else
-      assign_role(array, role, split);
-  }
-
-  // Which node a row of an array is. Error where only the order in which edges name the nodes could tell.
-  std::string rows_of_array(const fs::path& file, const std::string& hint = {}) const {
-    if (!index_->has_names()) return "row i is node i";
-    if (features_) return fmt::format("row i is row i of {}", files_.features.filename().string());
-    if (!index_->has_texts()) return "row i is the node with the i-th smallest id";
-    throw Error(fmt::format("has rows, but only {} says which nodes there are", files_.edges.filename().string()),
-                file.string(),
-                hint.empty() ? fmt::format("give it as {}.csv, with a column of ids", file.stem().string()) : hint);
-  }
-
   const TextFiles& files_;
   const ImportOptions& options_;
   StoreWriter& store_;
@@ -447,24 +270,6 @@ class TextImport {
   std::optional<LabelTable> label_table_;
   std::optional<EdgeList> edges_;
 };
-
-// An error about a file that nobody named says how it came in.
-void add_found_files(const Error& error, const TextFiles& files, const ImportOptions& options) {
-  if (files.is_folder) return;
-  const std::pair<const fs::path*, const char*> found[] = {
-      {options.features.empty() ? &files.features : nullptr, "--features"},
-      {options.labels.empty() ? &files.labels : nullptr, "--labels"},
-      {options.split_file.empty() ? &files.split : nullptr, "--split-file"}};
-  for (const auto& [file, option] : found) {
-    if (file == nullptr || file->empty()) continue;
-    const std::string name = file->filename().string();
-    if ((error.problem() + error.where()).find(name) == std::string::npos) continue;
-    throw Error(
-        error.problem(), error.where(),
-        fmt::format("{}{} was found next to {}: {} none ignores it", error.hint().empty() ? "" : error.hint() + "; ",
-                    name, files.edges.filename().string(), option));
-  }
-}
 
 class EdgesReader final : public Reader {
  public:
@@ -490,7 +295,7 @@ class EdgesReader final : public Reader {
     try {
       TextImport(files, options, store, report).run();
     } catch (const Error& error) {
-      add_found_files(error, files, options);
+      if (const std::optional<Error> explained = files.explain(error, options)) throw *explained;
       throw;
     }
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "io/numpy/array.h"
+#include "io/numpy/array_labels.h"
 #include "io/reader.h"
 
 namespace cgcn {
@@ -46,33 +47,6 @@ class FeatureRows {
 void import_identity_features(NodeId num_nodes, StoreWriter& store, ImportReport& report);
 // A dense [N, F] (or [N]) array of numbers.
 void import_features(const Array& features, NodeId num_nodes, StoreWriter& store);
-
-// [N] or [N, 1]: a class per node, negative (or NaN, in floats) for none. [N, C]: 0 or 1 for each class.
-// With Task::kRegression: [N] or [N, 1], a number per node, NaN for none.
-Labels read_labels(const Array& labels, NodeId num_nodes, Task task = Task::kClassification);
-// Packs 0/1 rows of floats or integers that come in blocks, for Labels::multi.
-class LabelBits {
- public:
-  LabelBits(NodeId num_nodes, uint32_t num_classes)
-      : num_classes_(num_classes), bits_(size_t{num_nodes} * Labels::row_bytes(num_classes), 0) {}
-  void set(NodeId v, uint32_t label) {
-    bits_[size_t{v} * Labels::row_bytes(num_classes_) + label / 8] |= static_cast<uint8_t>(1u << (label % 8));
-  }
-  Labels take() { return Labels::multi(std::move(bits_), num_classes_); }
-
- private:
-  uint32_t num_classes_;
-  Buffer<uint8_t> bits_;
-};
-// Number of classes for labels up to `largest`, or Error if that cannot be a class number.
-uint32_t check_class_count(int64_t largest, const std::string& where);
-
-// [N]: 0 train, 1 validation, 2 test; 255 or -1 none.
-std::vector<uint8_t> read_split(const Array& split, NodeId num_nodes);
-// Gives `role` to the nodes that the array lists (ids), or that it marks (a mask of [N] bools).
-void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split);  // node numbers, or a mask of booleans
-void assign_role_by_mask(const Array& mask, Role role, std::vector<uint8_t>& split);  // booleans, or 0 and 1
-void assign_role(int64_t node, Role role, const std::string& where, std::vector<uint8_t>& split);
 
 std::array<double, 3> parse_split_shares(const std::string& text);  // throws std::invalid_argument
 // Labels and split last, together, since --split draws from the labelled nodes. `split` is the source's own, or empty;

@@ -98,7 +98,7 @@ void import_planetoid_features(const SparseMatrix& allx, const SparseMatrix& tx,
   for (uint64_t v = allx.rows; v < num_nodes; ++v) {
     const int64_t row = test.row_of(v);
     if (row < 0)
-      rows.append_empty(1);
+      rows.append_empty();
     else
       rows.append(kept[static_cast<size_t>(row)].first, kept[static_cast<size_t>(row)].second);
   }

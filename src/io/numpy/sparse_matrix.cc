@@ -314,9 +314,7 @@ void SparseFeatureRows::flush() {
   pending_values_.clear();
 }
 
-void SparseFeatureRows::append_empty(uint64_t count) {
-  for (; count > 0; --count) append({}, {});
-}
+void SparseFeatureRows::append_empty() { append(std::span<const int64_t>(), std::span<const float>()); }
 
 void SparseFeatureRows::finish() {
   if (rows_ != num_nodes_)

@@ -34,7 +34,7 @@ class SparseFeatureRows {
  public:
   SparseFeatureRows(StoreWriter& store, NodeId num_nodes, uint64_t columns, std::string where);
   void append(std::span<const int64_t> columns, std::span<const float> values);
-  void append_empty(uint64_t count);
+  void append_empty();
   void finish();
 
  private:

@@ -122,7 +122,7 @@ std::string_view JsonReader::read_escaped(const char* begin) {
 
 uint32_t JsonReader::read_hex4() {
   uint32_t value = 0;
-  for (int i = 0; i < 4; ++i, ++at_) {
+  for (int i = 0; i < 4; ++i) {
     if (at_ == end_) fail_at_end();
     const char c = *at_;
     const int digit = c >= '0' && c <= '9'   ? c - '0'
@@ -131,6 +131,7 @@ uint32_t JsonReader::read_hex4() {
                                              : -1;
     if (digit < 0) fail("four hexadecimal digits expected after \\u");
     value = value << 4 | static_cast<uint32_t>(digit);
+    ++at_;
   }
   return value;
 }
@@ -159,7 +160,8 @@ std::string_view JsonReader::read_word() {
 }
 
 double JsonReader::read_number() {
-  const char* begin = (skip_blanks(), at_);
+  skip_blanks();
+  const char* begin = at_;
   const std::string_view word = read_word();
   if (word == "true") return 1;
   if (word == "false") return 0;
@@ -172,8 +174,9 @@ double JsonReader::read_number() {
 }
 
 bool JsonReader::read_flag() {
-  if (peek() == Kind::kNull) return read_word(), false;
-  return read_number() != 0;
+  if (peek() != Kind::kNull) return read_number() != 0;
+  read_word();
+  return false;
 }
 
 void JsonReader::skip() {

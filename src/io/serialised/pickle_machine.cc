@@ -1,4 +1,5 @@
 // The stack machine of a pickle: runs the opcodes and leaves the values in the Pickle.
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -22,7 +23,9 @@ class PickleMachine {
       opcode_at_ = at_;
       const char opcode = take(1)[0];
       if (opcode == '.') return pop();
-      if (!constant(opcode) && !container(opcode) && !memo(opcode) && !construction(opcode)) refuse(opcode);
+      const Action act = actions()[static_cast<unsigned char>(opcode)];
+      if (act == nullptr) refuse(opcode);
+      act(*this);
     }
   }
 
@@ -90,8 +93,34 @@ class PickleMachine {
     return SharedBytes::own(std::move(*text));
   }
 
+  // What the opcodes do; null: they are not read.
+  using Action = void (*)(PickleMachine&);
+  using Actions = std::array<Action, 256>;
+  static const Actions& actions();
+
+  void check_protocol() {
+    if (const auto protocol = take_number<uint8_t>(); protocol > 5)
+      throw Error(fmt::format("is a pickle of protocol {}; 0 to 5 are read", protocol), pickle_.where_,
+                  "save it again with pickle.dump(value, file, protocol=5)");
+  }
+  int64_t take_long_line() {
+    std::string_view line = take_line();
+    if (line.ends_with('L')) line.remove_suffix(1);
+    return parse_line<int64_t>(line);
+  }
+  double take_double() {
+    uint64_t bits = 0;  // big-endian
+    for (const char byte : take(8)) bits = bits << 8 | static_cast<unsigned char>(byte);
+    return std::bit_cast<double>(bits);
+  }
+  template <class Length>
+  void push_text_with_length() {
+    push_text_in_place(take(take_number<Length>()));
+  }
+
   // The stack.
   void push(Value value) { stack_.push_back(value); }
+  void push_real(double real) { push({.kind = Kind::kReal, .real = real}); }
   void push_integer(int64_t integer) { push({.kind = Kind::kInteger, .integer = integer}); }
   void push_text(SharedBytes text, Kind kind = Kind::kText) {
     pickle_.texts_.push_back(std::move(text));
@@ -128,144 +157,6 @@ class PickleMachine {
     return pickle_.sequences_[stack_.back().index];
   }
 
-  bool constant(char opcode) {
-    switch (opcode) {
-      case '\x80':
-        if (const auto protocol = take_number<uint8_t>(); protocol > 5)
-          throw Error(fmt::format("is a pickle of protocol {}; 0 to 5 are read", protocol), pickle_.where_,
-                      "save it again with pickle.dump(value, file, protocol=5)");
-        return true;
-      case '\x95':  // a frame: how much to read at once, which a file that is there whole has no use for
-        take_number<uint64_t>();
-        return true;
-      case 'N':
-        push({});
-        return true;
-      case '\x88':
-        push_integer(1);
-        return true;
-      case '\x89':
-        push_integer(0);
-        return true;
-      case 'K':
-        push_integer(take_number<uint8_t>());
-        return true;
-      case 'M':
-        push_integer(take_number<uint16_t>());
-        return true;
-      case 'J':
-        push_integer(take_number<int32_t>());
-        return true;
-      case '\x8a':
-        push_integer(take_long(take_number<uint8_t>()));
-        return true;
-      case '\x8b':
-        push_integer(take_long(take_number<uint32_t>()));
-        return true;
-      case 'I':
-        push_integer(parse_line<int64_t>(take_line()));
-        return true;  // I01 and I00 are True and False
-      case 'L': {
-        std::string_view line = take_line();
-        if (line.ends_with('L')) line.remove_suffix(1);
-        push_integer(parse_line<int64_t>(line));
-        return true;
-      }
-      case 'F':
-        push({.kind = Kind::kReal, .real = parse_line<double>(take_line())});
-        return true;
-      case 'G': {
-        uint64_t bits = 0;  // big-endian
-        for (const char byte : take(8)) bits = bits << 8 | static_cast<unsigned char>(byte);
-        push({.kind = Kind::kReal, .real = std::bit_cast<double>(bits)});
-        return true;
-      }
-      case 'U':
-      case 'C':
-      case '\x8c':
-        push_text_in_place(take(take_number<uint8_t>()));
-        return true;
-      case 'T':
-      case 'B':
-      case 'X':
-        push_text_in_place(take(take_number<uint32_t>()));
-        return true;
-      case '\x8d':
-      case '\x8e':
-      case '\x96':  // text, bytes and bytearray with a length of 8 bytes
-        push_text_in_place(take(take_number<uint64_t>()));
-        return true;
-      case 'S':
-        push_text(own(decode_python_string(take_line()), "a string is malformed"));
-        return true;
-      case 'V':
-        push_text(own(decode_raw_unicode(take_line()), "a string is malformed"));
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool container(char opcode) {
-    switch (opcode) {
-      case '(':
-        push({.kind = Kind::kMark, .integer = 0});
-        return true;
-      case '0':
-        pop();
-        return true;
-      case '1':
-        pop_to_mark();
-        return true;
-      case '2': {
-        const Value top = pop();
-        push(top);
-        push(top);
-        return true;
-      }
-      case ')':
-        push_sequence(Kind::kTuple);
-        return true;
-      case ']':
-        push_sequence(Kind::kList);
-        return true;
-      case '}':
-        push_sequence(Kind::kDict);
-        return true;
-      case 't':
-        push_sequence(Kind::kTuple, pop_to_mark());
-        return true;
-      case 'l':
-        push_sequence(Kind::kList, pop_to_mark());
-        return true;
-      case 'd':
-        push_sequence(Kind::kDict, check_pairs(pop_to_mark()));
-        return true;
-      case '\x85':
-        push_sequence(Kind::kTuple, pop_count(1));
-        return true;
-      case '\x86':
-        push_sequence(Kind::kTuple, pop_count(2));
-        return true;
-      case '\x87':
-        push_sequence(Kind::kTuple, pop_count(3));
-        return true;
-      case 'a':
-        append(Kind::kList, pop_count(1));
-        return true;
-      case 'e':
-        append(Kind::kList, pop_to_mark());
-        return true;
-      case 's':
-        append(Kind::kDict, pop_count(2));
-        return true;
-      case 'u':
-        append(Kind::kDict, check_pairs(pop_to_mark()));
-        return true;
-      default:
-        return false;
-    }
-  }
   void append(Kind kind, const std::vector<Value>& values) {
     std::vector<Value>& target = top_sequence(kind);
     target.insert(target.end(), values.begin(), values.end());
@@ -275,79 +166,40 @@ class PickleMachine {
     return values;
   }
 
-  bool memo(char opcode) {
-    switch (opcode) {
-      case 'p':
-        memo_[parse_line<uint64_t>(take_line())] = top();
-        return true;
-      case 'q':
-        memo_[take_number<uint8_t>()] = top();
-        return true;
-      case 'r':
-        memo_[take_number<uint32_t>()] = top();
-        return true;
-      case '\x94':
-        memo_[memo_.size()] = top();
-        return true;
-      case 'g':
-        recall(parse_line<uint64_t>(take_line()));
-        return true;
-      case 'h':
-        recall(take_number<uint8_t>());
-        return true;
-      case 'j':
-        recall(take_number<uint32_t>());
-        return true;
-      default:
-        return false;
-    }
-  }
   Value top() const {
     if (stack_.empty() || stack_.back().kind == Kind::kMark) fail("a value is missing");
     return stack_.back();
   }
+  void remember(uint64_t number) { memo_[number] = top(); }
   void recall(uint64_t number) {
     const auto found = memo_.find(number);
     if (found == memo_.end()) fail("it refers to a value that does not exist");
     push(found->second);
   }
 
-  bool construction(char opcode) {
-    switch (opcode) {
-      case 'c': {
-        const std::string_view module = take_line(), name = take_line();
-        push_name(module, name);
-        return true;
-      }
-      case '\x93': {
-        const Value name = pop(), module = pop();
-        if (name.kind != Kind::kText || module.kind != Kind::kText) fail("a name that is no text");
-        push_name(pickle_.text(module), pickle_.text(name));
-        return true;
-      }
-      case 'R': {
-        const Value arguments = pop(), function = pop();
-        if (function.kind != Kind::kName || arguments.kind != Kind::kTuple)
-          fail("a call of something that is no function");
-        call(std::string(pickle_.text(function)), pickle_.items(arguments));
-        return true;
-      }
-      case '\x81': {  // a new object without state
-        const Value arguments = pop(), type = pop();
-        if (type.kind != Kind::kName || arguments.kind != Kind::kTuple)
-          fail("a new object of something that is no type");
-        push_object(std::string(pickle_.text(type)));
-        return true;
-      }
-      case 'b': {
-        const Value state = pop();
-        if (top().kind != Kind::kObject) fail("state for something that has none");
-        pickle_.objects_[top().index].state = state;
-        return true;
-      }
-      default:
-        return false;
-    }
+  void push_named_line() {
+    const std::string_view module = take_line(), name = take_line();
+    push_name(module, name);
+  }
+  void push_named_on_stack() {
+    const Value name = pop(), module = pop();
+    if (name.kind != Kind::kText || module.kind != Kind::kText) fail("a name that is no text");
+    push_name(pickle_.text(module), pickle_.text(name));
+  }
+  void reduce() {
+    const Value arguments = pop(), function = pop();
+    if (function.kind != Kind::kName || arguments.kind != Kind::kTuple) fail("a call of something that is no function");
+    call(std::string(pickle_.text(function)), pickle_.items(arguments));
+  }
+  void make_object() {  // without state
+    const Value arguments = pop(), type = pop();
+    if (type.kind != Kind::kName || arguments.kind != Kind::kTuple) fail("a new object of something that is no type");
+    push_object(std::string(pickle_.text(type)));
+  }
+  void build() {
+    const Value state = pop();
+    if (top().kind != Kind::kObject) fail("state for something that has none");
+    pickle_.objects_[top().index].state = state;
   }
 
   void push_name(std::string_view module, std::string_view name) {
@@ -447,6 +299,69 @@ class PickleMachine {
   std::vector<Value> stack_;
   std::unordered_map<uint64_t, Value> memo_;
 };
+
+const PickleMachine::Actions& PickleMachine::actions() {
+  using M = PickleMachine;
+  static const Actions kActions = [] {
+    Actions act{};
+    const auto on = [&](char opcode, Action action) { act[static_cast<unsigned char>(opcode)] = action; };
+    on('\x80', [](M& m) { m.check_protocol(); });
+    on('\x95', [](M& m) { m.take_number<uint64_t>(); });  // a frame: how much to read at once; all is there already
+
+    on('N', [](M& m) { m.push({}); });
+    on('\x88', [](M& m) { m.push_integer(1); });
+    on('\x89', [](M& m) { m.push_integer(0); });
+    on('K', [](M& m) { m.push_integer(m.take_number<uint8_t>()); });
+    on('M', [](M& m) { m.push_integer(m.take_number<uint16_t>()); });
+    on('J', [](M& m) { m.push_integer(m.take_number<int32_t>()); });
+    on('\x8a', [](M& m) { m.push_integer(m.take_long(m.take_number<uint8_t>())); });
+    on('\x8b', [](M& m) { m.push_integer(m.take_long(m.take_number<uint32_t>())); });
+    on('I', [](M& m) { m.push_integer(m.parse_line<int64_t>(m.take_line())); });  // I01 and I00 are True and False
+    on('L', [](M& m) { m.push_integer(m.take_long_line()); });
+    on('F', [](M& m) { m.push_real(m.parse_line<double>(m.take_line())); });
+    on('G', [](M& m) { m.push_real(m.take_double()); });
+    for (const char opcode : {'U', 'C', '\x8c'}) on(opcode, [](M& m) { m.push_text_with_length<uint8_t>(); });
+    for (const char opcode : {'T', 'B', 'X'}) on(opcode, [](M& m) { m.push_text_with_length<uint32_t>(); });
+    for (const char opcode : {'\x8d', '\x8e', '\x96'})  // text, bytes and bytearray
+      on(opcode, [](M& m) { m.push_text_with_length<uint64_t>(); });
+    on('S', [](M& m) { m.push_text(m.own(decode_python_string(m.take_line()), "a string is malformed")); });
+    on('V', [](M& m) { m.push_text(m.own(decode_raw_unicode(m.take_line()), "a string is malformed")); });
+
+    on('(', [](M& m) { m.push({.kind = Kind::kMark, .integer = 0}); });
+    on('0', [](M& m) { m.pop(); });
+    on('1', [](M& m) { m.pop_to_mark(); });
+    on('2', [](M& m) { m.push(m.top()); });
+    on(')', [](M& m) { m.push_sequence(Kind::kTuple); });
+    on(']', [](M& m) { m.push_sequence(Kind::kList); });
+    on('}', [](M& m) { m.push_sequence(Kind::kDict); });
+    on('t', [](M& m) { m.push_sequence(Kind::kTuple, m.pop_to_mark()); });
+    on('l', [](M& m) { m.push_sequence(Kind::kList, m.pop_to_mark()); });
+    on('d', [](M& m) { m.push_sequence(Kind::kDict, m.check_pairs(m.pop_to_mark())); });
+    on('\x85', [](M& m) { m.push_sequence(Kind::kTuple, m.pop_count(1)); });
+    on('\x86', [](M& m) { m.push_sequence(Kind::kTuple, m.pop_count(2)); });
+    on('\x87', [](M& m) { m.push_sequence(Kind::kTuple, m.pop_count(3)); });
+    on('a', [](M& m) { m.append(Kind::kList, m.pop_count(1)); });
+    on('e', [](M& m) { m.append(Kind::kList, m.pop_to_mark()); });
+    on('s', [](M& m) { m.append(Kind::kDict, m.pop_count(2)); });
+    on('u', [](M& m) { m.append(Kind::kDict, m.check_pairs(m.pop_to_mark())); });
+
+    on('p', [](M& m) { m.remember(m.parse_line<uint64_t>(m.take_line())); });
+    on('q', [](M& m) { m.remember(m.take_number<uint8_t>()); });
+    on('r', [](M& m) { m.remember(m.take_number<uint32_t>()); });
+    on('\x94', [](M& m) { m.remember(m.memo_.size()); });
+    on('g', [](M& m) { m.recall(m.parse_line<uint64_t>(m.take_line())); });
+    on('h', [](M& m) { m.recall(m.take_number<uint8_t>()); });
+    on('j', [](M& m) { m.recall(m.take_number<uint32_t>()); });
+
+    on('c', [](M& m) { m.push_named_line(); });
+    on('\x93', [](M& m) { m.push_named_on_stack(); });
+    on('R', [](M& m) { m.reduce(); });
+    on('\x81', [](M& m) { m.make_object(); });
+    on('b', [](M& m) { m.build(); });
+    return act;
+  }();
+  return kActions;
+}
 
 void Pickle::run(SharedBytes bytes) { root_ = PickleMachine(*this, std::move(bytes)).run(); }
 
