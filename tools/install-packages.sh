@@ -18,7 +18,7 @@ packages[python]="python3 python3-dev python3-numpy python3-setuptools python3-w
 # Training on many machines: libclustergcn-mpi.so is built if this is installed.
 packages[mpi]="libopenmpi-dev openmpi-bin"
 # Peers to compare with, the linter, and what tools/check-fresh-machine.sh needs.
-packages[extras]="dpkg-dev python3-torch clang-tidy debootstrap shellcheck"
+packages[extras]="dpkg-dev python3-torch libopenblas0-openmp libtcmalloc-minimal4? libtcmalloc-minimal4t64? clang-tidy debootstrap shellcheck"
 
 fail() {
   printf 'error: %s\n' "$1" >&2

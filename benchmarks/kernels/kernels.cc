@@ -16,6 +16,7 @@
 #include "benchmarks/machine.h"
 #include "common/error.h"
 #include "kernels/blas.h"
+#include "kernels/gemm.h"
 #include "tests/kernels/reference.h"
 
 namespace cgcn::bench {

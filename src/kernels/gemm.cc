@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "kernels/blas.h"
+#include "kernels/tile_product.h"
 
 namespace cgcn::kernels {
 namespace {
@@ -24,17 +25,20 @@ void call_sgemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, size_t
 
 void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   CGCN_CHECK(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows);
-  call_sgemm(CblasNoTrans, CblasNoTrans, a.columns, a, b, c, keep);
+  if (!multiply_tile(TileProduct::kPlain, a, b, c, keep))
+    call_sgemm(CblasNoTrans, CblasNoTrans, a.columns, a, b, c, keep);
 }
 
 void multiply_transposed(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   CGCN_CHECK(a.rows == c.rows && b.rows == c.columns && a.columns == b.columns);
-  call_sgemm(CblasNoTrans, CblasTrans, a.columns, a, b, c, keep);
+  if (!multiply_tile(TileProduct::kRightTransposed, a, b, c, keep))
+    call_sgemm(CblasNoTrans, CblasTrans, a.columns, a, b, c, keep);
 }
 
 void multiply_by_transpose_of(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   CGCN_CHECK(a.columns == c.rows && b.columns == c.columns && a.rows == b.rows);
-  call_sgemm(CblasTrans, CblasNoTrans, a.rows, a, b, c, keep);
+  if (!multiply_tile(TileProduct::kLeftTransposed, a, b, c, keep))
+    call_sgemm(CblasTrans, CblasNoTrans, a.rows, a, b, c, keep);
 }
 
 namespace {
@@ -50,7 +54,7 @@ Tiles Tiles::of_rows(size_t rows, size_t columns) {
 
 Tiles Tiles::of_weights(size_t rows, size_t columns) {
   if (rows < 256) return {{rows, 1}, {columns, even_count(columns, 256)}};
-  return {{rows, even_count(rows, 512)}, {columns, count_of(columns, 512)}};
+  return {{rows, even_count(rows, 256)}, {columns, count_of(columns, 512)}};
 }
 
 }  // namespace cgcn::kernels

@@ -14,6 +14,7 @@
 #include "common/random.h"
 #include "kernels/gemm.h"
 #include "kernels/instruction_sets.h"
+#include "kernels/use_targets.h"
 
 namespace cgcn::kernels {
 namespace {
@@ -25,6 +26,7 @@ TEST(Blas, ProductsOfManyThreadsAtOnceAreRight) {
   Random random(1, Purpose::kTest);
   for (float& value : a) value = random.uniform();
   for (float& value : b) value = random.uniform();
+  use_targets(HWY_STATIC_TARGET);  // OpenBLAS, not our own product
   multiply({a.data(), n, n}, {b.data(), n, n}, {expected.data(), n, n});
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
@@ -38,6 +40,7 @@ TEST(Blas, ProductsOfManyThreadsAtOnceAreRight) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+  use_targets(0);
 }
 
 TEST(BlasDeathTest, ALimitOnAddressSpaceIsAMessageNotAHang) {

@@ -1,0 +1,189 @@
+// The sum runs over blocks of terms. Within a block a panel of the right factor, a few vectors wide, meets all rows: 6
+// rows by a panel are summed in registers (24 sums, 4 vectors of the panel, one number of the left factor) and added to
+// the result.
+#include "kernels/tile_product.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/tile_product.cc"
+#include <algorithm>
+
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cgcn::kernels::HWY_NAMESPACE {
+
+#if HWY_TARGET <= HWY_AVX3  // and better
+
+constexpr size_t kTermsOfBlock = 256, kTermsAhead = 8, kLine = 16, kMostVectors = 4;
+
+// One panel and one block of terms: C [+]= A·B. A is transposed in memory if the product says so.
+struct PanelProduct {
+  const float* a;
+  size_t a_stride;
+  const float* b;  // a term's row of the panel
+  size_t b_stride;
+  size_t terms;
+  Matrix c;
+  bool keep;
+};
+
+// kRows rows from row r on. kTail: one vector, of which only c.columns lanes count.
+template <int kRows, int kVectors, bool kTransposed, bool kTail>
+HWY_INLINE void multiply_rows(const PanelProduct& p, size_t r) {
+  const FloatTag d;
+  const size_t lanes = hn::Lanes(d);
+  FloatVector sums[kRows][kVectors];
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v) {
+      sums[i][v] = hn::Zero(d);
+      hwy::Prefetch(p.c.row(r + i) + v * lanes);
+    }
+  const float* a = p.a + r * (kTransposed ? 1 : p.a_stride);
+  const float* b = p.b;
+  for (size_t line = 0; line < p.terms; line += kLine) {
+    if constexpr (!kTransposed)
+      for (int i = 0; i < kRows; ++i) hwy::Prefetch(a + (i + kRows) * p.a_stride + line);  // the rows that come next
+    const size_t end = std::min(p.terms, line + kLine);
+    HWY_UNROLL(4)
+    for (size_t k = line; k < end; ++k, b += p.b_stride) {
+      if constexpr (kTransposed) hwy::Prefetch(a + (k + kTermsAhead) * p.a_stride);
+      FloatVector right[kVectors];
+      for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
+      for (int i = 0; i < kRows; ++i) {
+        const FloatVector left = hn::Set(d, kTransposed ? a[k * p.a_stride + i] : a[i * p.a_stride + k]);
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
+      }
+    }
+  }
+  for (int i = 0; i < kRows; ++i)
+    for (int v = 0; v < kVectors; ++v) {
+      float* to = p.c.row(r + i) + v * lanes;
+      if constexpr (kTail) {
+        const FloatVector before = p.keep ? load_first(d, to, p.c.columns) : hn::Zero(d);
+        store_first(hn::Add(sums[i][v], before), d, to, p.c.columns);
+      } else {
+        hn::StoreU(p.keep ? hn::Add(sums[i][v], hn::LoadU(d, to)) : sums[i][v], d, to);
+      }
+    }
+}
+
+template <int kVectors, bool kTransposed, bool kTail = false>
+void multiply_panel(const PanelProduct& p) {
+  size_t r = 0;
+  for (; r + 6 <= p.c.rows; r += 6) multiply_rows<6, kVectors, kTransposed, kTail>(p, r);
+  for (; r + 2 <= p.c.rows; r += 2) multiply_rows<2, kVectors, kTransposed, kTail>(p, r);
+  for (; r < p.c.rows; ++r) multiply_rows<1, kVectors, kTransposed, kTail>(p, r);
+}
+
+template <bool kTransposed>
+void multiply_panel_of(size_t vectors, const PanelProduct& p) {
+  if (vectors == 0) return multiply_panel<1, kTransposed, true>(p);
+  if (vectors == 1) return multiply_panel<1, kTransposed>(p);
+  if (vectors == 2) return multiply_panel<2, kTransposed>(p);
+  if (vectors == 3) return multiply_panel<3, kTransposed>(p);
+  multiply_panel<4, kTransposed>(p);
+}
+
+// to(k, j) = b(k, j), `width` columns, those beyond b's are zero.
+void pack_panel(ConstMatrix b, size_t width, float* to) {
+  const FloatTag d;
+  for (size_t k = 0; k < b.rows; ++k, to += width)
+    for_vectors(
+        b.columns, [&](size_t c) HWY_ATTR { hn::Store(hn::LoadU(d, b.row(k) + c), d, to + c); },
+        [&](size_t c, size_t rest) HWY_ATTR { hn::Store(load_first(d, b.row(k) + c, rest), d, to + c); });
+}
+
+// to(k, j) = b(j, k), `width` columns, those beyond b's rows are zero. Four by four: every instruction set has the
+// vectors for that.
+void pack_transposed_panel(ConstMatrix b, size_t width, float* to) {
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  const auto join = [&](auto low, auto high, bool upper) HWY_ATTR {
+    const auto x = hn::BitCast(pairs, low), y = hn::BitCast(pairs, high);
+    return hn::BitCast(d, upper ? hn::InterleaveUpper(pairs, x, y) : hn::InterleaveLower(pairs, x, y));
+  };
+  const size_t rows = b.rows / 4 * 4, columns = b.columns / 4 * 4;
+  for (size_t j = 0; j < rows; j += 4)
+    for (size_t k = 0; k < columns; k += 4) {
+      const auto r0 = hn::LoadU(d, b.row(j) + k), r1 = hn::LoadU(d, b.row(j + 1) + k);
+      const auto r2 = hn::LoadU(d, b.row(j + 2) + k), r3 = hn::LoadU(d, b.row(j + 3) + k);
+      const auto low01 = hn::InterleaveLower(d, r0, r1), low23 = hn::InterleaveLower(d, r2, r3);
+      const auto high01 = hn::InterleaveUpper(d, r0, r1), high23 = hn::InterleaveUpper(d, r2, r3);
+      float* out = to + k * width + j;
+      hn::StoreU(join(low01, low23, false), d, out);
+      hn::StoreU(join(low01, low23, true), d, out + width);
+      hn::StoreU(join(high01, high23, false), d, out + 2 * width);
+      hn::StoreU(join(high01, high23, true), d, out + 3 * width);
+    }
+  for (size_t j = 0; j < width; ++j)
+    for (size_t k = j < rows ? columns : 0; k < b.columns; ++k) to[k * width + j] = j < b.rows ? b.row(j)[k] : 0.0f;
+}
+
+// Terms k … k + terms of the columns j … j + columns. The panel has room for them as whole vectors.
+void multiply_block(TileProduct kind, ConstMatrix a, ConstMatrix b, RowRange terms, RowRange columns, bool keep,
+                    Matrix c, float* panel) {
+  const size_t lanes = hn::Lanes(FloatTag()), vectors = columns.size() / lanes,
+               width = std::max(vectors, size_t{1}) * lanes;
+  const bool left_transposed = kind == TileProduct::kLeftTransposed;
+  PanelProduct p{left_transposed ? a.row(terms.begin) : a.data + terms.begin,
+                 a.stride,
+                 panel,
+                 width,
+                 terms.size(),
+                 c.columns_from(columns.begin, columns.end),
+                 keep};
+  if (kind == TileProduct::kRightTransposed) {
+    pack_transposed_panel(b.tile(columns.begin, columns.end, terms.begin, terms.end), width, panel);
+  } else if (const ConstMatrix own = b.tile(terms.begin, terms.end, columns.begin, columns.end);
+             left_transposed && vectors > 0) {
+    p.b = own.data;  // rows of nodes, whose stride suits the cache: no copy
+    p.b_stride = own.stride;
+  } else {
+    pack_panel(own, width, panel);
+  }
+  if (left_transposed)
+    multiply_panel_of<true>(vectors, p);
+  else
+    multiply_panel_of<false>(vectors, p);
+}
+
+bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
+  const size_t lanes = hn::Lanes(FloatTag()), inner = kind == TileProduct::kLeftTransposed ? a.rows : a.columns;
+  if (inner == 0 && keep == 0)
+    for (size_t r = 0; r < c.rows; ++r) std::fill_n(c.row(r), c.columns, 0.0f);
+  HWY_ALIGN float panel[kTermsOfBlock * kMostVectors * HWY_LANES(float)];
+  const size_t vectors = c.columns / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
+  for (size_t k = 0; k < inner; k += kTermsOfBlock) {
+    const RowRange terms{k, std::min(inner, k + kTermsOfBlock)};
+    const bool adds = keep != 0 || k > 0;
+    for (size_t i = 0; i < panels;
+         ++i)  // of nearly equal width: a narrow one reads the left factor as often as a wide one
+      multiply_block(kind, a, b, terms, {vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes}, adds, c,
+                     panel);
+    if (vectors * lanes < c.columns) multiply_block(kind, a, b, terms, {vectors * lanes, c.columns}, adds, c, panel);
+  }
+  return true;
+}
+
+#else
+
+bool multiply_by_vectors(TileProduct, ConstMatrix, ConstMatrix, Matrix, float) { return false; }
+
+#endif
+
+}  // namespace cgcn::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cgcn::kernels {
+
+HWY_EXPORT(multiply_by_vectors);
+
+bool multiply_tile(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
+  return HWY_DYNAMIC_DISPATCH(multiply_by_vectors)(kind, a, b, c, keep);
+}
+
+}  // namespace cgcn::kernels
+#endif
