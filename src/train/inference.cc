@@ -61,7 +61,7 @@ uint64_t alive_columns(const Model& model) {
     const InferenceStage& stage = stages[i];
     const uint64_t messages = stage.messages() == Messages::kOwn && !stage.narrows() ? stage.message_columns() : 0;
     const uint64_t passed = passed_columns(stage, i + 1 < stages.size() ? &stages[i + 1] : nullptr);
-    alive = std::max(alive, below + messages + passed);
+    alive = std::max(alive, below + messages + (stage.narrows() ? 0 : passed));
     below = passed;
   }
   return alive;
@@ -170,26 +170,25 @@ SlabMatrix Inference::run(uint32_t layer, RowSample* below) const {
   return std::move(rows.own);
 }
 
-// Whether all that a narrow stage takes and gives fits where a slab would be: its messages are then never read from a
-// file, and no slab is.
-bool Inference::keeps_in_memory(const InferenceStage& narrow) const {
-  return narrow.kept_columns() + narrow.message_columns() + narrow.out() <= slab_columns_;
+// What a stage gives. If the next one narrows: what that takes instead, in memory if there is room for a slab as wide,
+// so that its messages are never read from a file. A stage that narrows gives its rows in the place of those it keeps.
+Inference::StageRows Inference::make_rows(const InferenceStage& stage, const InferenceStage* next,
+                                          StageRows& in) const {
+  if (stage.narrows()) return {std::move(in.own), {}};
+  if (next == nullptr || !next->narrows()) return {make_matrix(stage.out()), {}};
+  const size_t kept = next->kept_columns(), messages = next->message_columns();
+  const size_t slab = kept + messages <= slab_columns_ ? 0 : slab_columns_;
+  return {{share_.rows(), kept, slab}, {share_.rows(), messages, slab}};
 }
 
 Inference::StageRows Inference::run_stage(const InferenceStage& stage, const InferenceStage* next, StageRows in,
                                           RowSample* sample) const {
   const bool aggregates = stage.messages() != Messages::kNone, own_messages = stage.messages() == Messages::kOwn;
   if (own_messages && !stage.narrows()) in.messages = make_messages(stage, in.own);
-  const SlabMatrix &own = in.own, &messages = own_messages ? in.messages : in.own;
   if (aggregates) share_.fetch(own_messages ? in.messages : in.own);
+  StageRows out = make_rows(stage, next, in);
+  const SlabMatrix &own = stage.narrows() ? out.own : in.own, &messages = own_messages ? in.messages : in.own;
   const bool narrows = next != nullptr && next->narrows();
-  StageRows out;
-  {
-    const InferenceStage& narrow = narrows ? *next : stage;
-    const size_t slab = (narrows || stage.narrows()) && keeps_in_memory(narrow) ? 0 : slab_columns_;
-    out.own = SlabMatrix(share_.rows(), narrows ? next->kept_columns() : stage.out(), slab);
-    if (narrows) out.messages = SlabMatrix(share_.rows(), next->message_columns(), slab);
-  }
   if (sample != nullptr) begin_sample(stage.out(), *sample);
   const SlabMatrix aggregated = aggregates && messages.spilled() ? aggregate_slabs(messages) : SlabMatrix();
   for_each_block(stage.number() == 1 && !aggregates ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {

@@ -67,7 +67,7 @@ class Inference {
   void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
-  bool keeps_in_memory(const InferenceStage& narrow) const;
+  StageRows make_rows(const InferenceStage& stage, const InferenceStage* next, StageRows& in) const;
   // next: the stage above, if there is one. sample: takes rows of what this one gives.
   StageRows run_stage(const InferenceStage& stage, const InferenceStage* next, StageRows in, RowSample* sample) const;
   SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
