@@ -83,7 +83,8 @@ class Layer {
   virtual void carry(uint32_t, kernels::ConstMatrix, kernels::ConstMatrix, kernels::Matrix) const {}
 
   // Exact inference: if messages() is kOwn, message() makes them, row by row, message_columns() wide; and what infer()
-  // takes of a node's own row, if that is narrower than the row itself: kept_columns() wide.
+  // takes of a node's own row, if that is narrower than the row itself: kept_columns() wide, as wide as what it gives,
+  // which may take its place.
   virtual Messages messages() const { return Messages::kNone; }
   virtual size_t message_columns() const { return 0; }
   virtual size_t kept_columns() const { return in(); }

@@ -151,7 +151,9 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   Evaluation evaluation = nothing_scored(model);
   evaluation.rule = work.rule;
   StageInput last = inference.run_below(model.num_layers(), hidden);
-  if (last.slab_columns > 0 && share.is_alone() && !work.needs_all(data.labels))
+  // A stage that narrows puts them in the place of what it keeps.
+  const bool take_room = inference.spills() && !last.stage.narrows();
+  if (take_room && share.is_alone() && !work.needs_all(data.labels))
     score_as_they_come(inference, last, data, work, evaluation);
   else
     score_kept(inference.run_last(std::move(last)), share, data, work, memory - around, evaluation);

@@ -60,7 +60,7 @@ uint64_t alive_columns(const Model& model) {
     const InferenceStage& stage = stages[i];
     const uint64_t messages = stage.messages() == Messages::kOwn && !stage.narrows() ? stage.message_columns() : 0;
     const uint64_t passed = passed_columns(stage, i + 1 < stages.size() ? &stages[i + 1] : nullptr);
-    alive = std::max(alive, below + messages + passed);
+    alive = std::max(alive, below + messages + (stage.narrows() ? 0 : passed));
     below = passed;
   }
   return alive;
@@ -169,7 +169,7 @@ StageInput Inference::run_below(uint32_t layer, RowSample* below) const {
 }
 
 SlabMatrix Inference::run_last(StageInput input) const {
-  StageRows rows = run_stage(input, nullptr, nullptr);
+  StageRows rows = run_stage(std::move(input), nullptr, nullptr);
   share_.together([] { check_mappings(); });
   return std::move(rows.own);
 }
@@ -192,10 +192,13 @@ void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
   }
 }
 
-// Whether all that a narrow stage takes and gives fits where a slab would be: its messages are then never read from a
-// file, and no slab is.
-bool Inference::keeps_in_memory(const InferenceStage& narrow) const {
-  return narrow.kept_columns() + narrow.message_columns() + narrow.out() <= slab_columns_;
+// What a stage gives, if it does not narrow. If the next one does: what that takes instead, in memory if there is room
+// for a slab as wide, so that its messages are never read from a file.
+Inference::StageRows Inference::make_rows(const InferenceStage& stage, const InferenceStage* next) const {
+  if (next == nullptr || !next->narrows()) return {make_matrix(stage.out()), {}};
+  const size_t kept = next->kept_columns(), messages = next->message_columns();
+  const size_t slab = kept + messages <= slab_columns_ ? 0 : slab_columns_;
+  return {{share_.rows(), kept, slab}, {share_.rows(), messages, slab}};
 }
 
 StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below) const {
@@ -204,38 +207,32 @@ StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below
   if (own_messages && !stage.narrows()) input.made = make_messages(stage, input.own);
   if (input.aggregates()) share_.fetch(own_messages ? input.made : input.own);
   if (input.aggregates() && input.messages().spilled()) input.aggregated = aggregate_slabs(input.messages());
-  input.slab_columns = stage.narrows() && keeps_in_memory(stage) ? 0 : slab_columns_;
   return input;
 }
 
-Inference::StageRows Inference::run_stage(const StageInput& input, const InferenceStage* next,
-                                          RowSample* sample) const {
+Inference::StageRows Inference::run_stage(StageInput input, const InferenceStage* next, RowSample* sample) const {
   const InferenceStage& stage = input.stage;
   const bool narrows = next != nullptr && next->narrows();
   StageRows out;
-  if (narrows) {
-    const size_t slab = keeps_in_memory(*next) ? 0 : slab_columns_;
-    out = {SlabMatrix(share_.rows(), next->kept_columns(), slab),
-           SlabMatrix(share_.rows(), next->message_columns(), slab)};
-  } else {
-    out.own = SlabMatrix(share_.rows(), stage.out(), input.slab_columns);
-  }
+  if (!stage.narrows()) out = make_rows(stage, next);
+  SlabMatrix& own = stage.narrows() ? input.own : out.own;  // each row in the place of the one that it keeps
   if (sample != nullptr) begin_sample(stage.out(), *sample);
   for_each_block(stage.number() == 1 && !input.aggregates() ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
     const RowRange place = own_place(range);
-    Buffer<float> scratch(narrows || out.own.spilled() ? range.size() * stage.out() : 0);
+    Buffer<float> scratch(narrows || own.spilled() ? range.size() * stage.out() : 0);
     const Matrix given =
-        narrows ? Matrix(scratch.data(), range.size(), stage.out()) : out.own.place_rows(place, scratch.data());
+        narrows ? Matrix(scratch.data(), range.size(), stage.out()) : own.place_rows(place, scratch.data());
     infer_block(input, range, given);
     if (sample != nullptr) take_rows(range, given, *sample);
-    if (!narrows) return out.own.write_rows(place, scratch.data());
-    Buffer<float> kept(out.own.spilled() ? range.size() * out.own.columns() : 0);
-    Buffer<float> made(out.own.spilled() ? range.size() * out.messages.columns() : 0);
-    next->message(given, out.messages.place_rows(place, made.data()), out.own.place_rows(place, kept.data()));
+    if (!narrows) return own.write_rows(place, scratch.data());
+    Buffer<float> kept(own.spilled() ? range.size() * own.columns() : 0);
+    Buffer<float> made(own.spilled() ? range.size() * out.messages.columns() : 0);
+    next->message(given, out.messages.place_rows(place, made.data()), own.place_rows(place, kept.data()));
     out.messages.write_rows(place, made.data());
-    out.own.write_rows(place, kept.data());
+    own.write_rows(place, kept.data());
   });
   if (sample != nullptr) end_sample(*sample);
+  if (stage.narrows()) out.own = std::move(input.own);
   return out;
 }
 

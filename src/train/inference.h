@@ -41,7 +41,6 @@ struct StageInput {
   SlabMatrix own = {};         // the rows of the stage below, or what this one keeps of them; none for the first
   SlabMatrix made = {};        // the messages, if they are not those rows
   SlabMatrix aggregated = {};  // N(A)·messages, if these are spilled
-  size_t slab_columns = 0;     // of the rows of all nodes; 0: they fit in memory
 
   bool aggregates() const { return stage.messages() != Messages::kNone; }
   const SlabMatrix& messages() const { return stage.messages() == Messages::kOwn ? made : own; }
@@ -58,7 +57,7 @@ class Inference {
   SlabMatrix run(uint32_t layer, RowSample* below = nullptr) const { return run_last(run_below(layer, below)); }
   // The same in two steps …
   StageInput run_below(uint32_t layer, RowSample* below = nullptr) const;
-  SlabMatrix run_last(StageInput input) const;  // which is given back
+  SlabMatrix run_last(StageInput input) const;
   // … of which the second can be taken as often as the rows are wanted, so that nobody has to keep them: use(rows,
   // first node) gets those of all nodes, rising, so many at a time. One process only.
   void for_each_rows(const StageInput& input, size_t rows_at_once,
@@ -88,10 +87,10 @@ class Inference {
   void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
   SlabMatrix make_matrix(size_t columns) const;
-  bool keeps_in_memory(const InferenceStage& narrow) const;
+  StageRows make_rows(const InferenceStage& stage, const InferenceStage* next) const;
   StageInput prepare_stage(const InferenceStage& stage, StageRows below) const;
   // next: the stage above, if there is one. sample: takes rows of what this one gives.
-  StageRows run_stage(const StageInput& input, const InferenceStage* next, RowSample* sample) const;
+  StageRows run_stage(StageInput input, const InferenceStage* next, RowSample* sample) const;
   void infer_block(const StageInput& input, kernels::RowRange range, kernels::Matrix out) const;
   SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
   kernels::ConstMatrix aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, kernels::RowRange range,

@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/memory.h"
+#include "common/threads.h"
 
 namespace cgcn {
 namespace {
@@ -145,7 +146,10 @@ ConstMatrix SlabMatrix::read_slab(size_t slab, Buffer<float>& scratch) const {
   if (!spilled()) return matrix();
   const size_t columns = slab_columns(slab).size();
   if (scratch.size() < rows_ * columns) scratch = large_buffer(rows_ * columns);
-  read_slab_rows(slab, {0, rows_}, scratch.data());
+  constexpr size_t kRowsAtOnce = 4096;
+  parallel_blocks(rows_, kRowsAtOnce, [&](size_t begin, size_t end) {
+    read_slab_rows(slab, {begin, end}, scratch.data() + begin * columns);
+  });
   return {scratch.data(), rows_, columns};
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -80,6 +81,40 @@ TEST_P(Kernels, AggregateEqualsItsTwin) {
         aggregate(a, source.view(), {1, kRows}, actual.view(), start, mask);
         actual.expect_near(expected, 1e-6f);
       }
+  }
+}
+
+// Beyond the caches rows are summed in another order of strips and fetched ahead.
+TEST_P(Kernels, AggregateOfALargeSourceHasTheBitsOfASmallOne) {
+  constexpr uint32_t kRows = 7, kUsed = 40, kSources = 30000, kWidth = 183;  // 21 MiB
+  Random random(5, Purpose::kTest);
+  std::vector<uint64_t> offsets{0};
+  std::vector<uint32_t> near, far, places;
+  std::vector<float> values;
+  for (uint32_t i = 0; i < kUsed; ++i) places.push_back(i + 1 < kUsed ? random.below(kSources) : kSources - 1);
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t i = 0; i < 5 * r; ++i) {
+      near.push_back(random.below(kUsed));
+      far.push_back(places[near.back()]);
+      values.push_back(random.normal());
+    }
+    offsets.push_back(near.size());
+  }
+  TestMatrix small(kUsed, kWidth, 1), initial(5, kWidth, 2), expected(kRows, kWidth, 3), actual(kRows, kWidth, 3);
+  std::vector<float> large(size_t{kSources} * kWidth);
+  for (uint32_t i = 0; i < kUsed; ++i)
+    for (uint32_t k = 0; k < kUsed; ++k)  // a place that was drawn twice has one row
+      if (places[k] == places[i]) {
+        std::copy_n(small.view().row(k), kWidth, &large[size_t{places[i]} * kWidth]);
+        std::copy_n(small.view().row(k), kWidth, small.view().row(i));
+        break;
+      }
+  const SparseView a{kRows, kUsed, offsets.data(), near.data(), values.data()};
+  const SparseView b{kRows, kSources, offsets.data(), far.data(), values.data()};
+  for (const ConstMatrix& start : {ConstMatrix(), ConstMatrix(initial.view())}) {
+    aggregate(a, small.view(), {1, kRows}, expected.view(), start);
+    aggregate(b, {large.data(), kSources, kWidth}, {1, kRows}, actual.view(), start);
+    actual.expect_near(expected, 0);
   }
 }
 
