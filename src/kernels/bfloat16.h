@@ -95,5 +95,9 @@ using ConstRows = RowsView<const void>;
 inline Rows padded(void* data, size_t rows, size_t columns, Precision precision) {
   return {data, rows, columns, padded_stride(columns, precision), precision};
 }
+// What float32 rows are rounded to in place: each begins where it began.
+inline HalfMatrix halves_of(Matrix m) {
+  return {reinterpret_cast<BFloat16*>(m.data), m.rows, m.columns, m.stride * sizeof(float) / sizeof(BFloat16)};
+}
 
 }  // namespace cgcn::kernels

@@ -1,5 +1,5 @@
 // What stands between two products, a component of layers: LayerNorm or BatchNorm (optional), then ReLU, then the
-// residual. Keeps z and the statistics for the way back.
+// residual. Keeps z and the statistics for the way back, in float32.
 //
 // BatchNorm takes the mean and the variance of a column over all rows of the batch, each batch of a step by itself.
 // What inference takes are running means of both: parameters that the optimiser leaves alone. A batch puts its
@@ -28,9 +28,9 @@ class Activation {
   // Where z belongs.
   kernels::Matrix input(size_t rows) const { return kernels::padded(z_, rows, columns_); }
   // out = act(z) [+ residual]
-  void forward(const Step& step, kernels::ConstMatrix residual, kernels::Matrix out) const;
+  void forward(const Step& step, kernels::ConstRows residual, kernels::Rows out) const;
   // From the gradient at the output to the one at z, which takes z's place, and those of the norm.
-  kernels::Matrix backward(kernels::ConstMatrix output_gradient) const;
+  kernels::Rows backward(kernels::ConstRows output_gradient) const;
   // Without memory. out may be z.
   void infer(kernels::ConstMatrix z, kernels::ConstMatrix residual, kernels::Matrix out) const;
 
@@ -44,8 +44,8 @@ class Activation {
   bool is_batch_norm() const { return running_mean_.exists(); }
   void measure_batch(kernels::ConstMatrix z) const;
   void invert_running_deviation(float* out) const;
-  void activate_batch(kernels::ConstMatrix z, const kernels::BatchNorm& norm, kernels::ConstMatrix residual,
-                      kernels::Matrix out) const;
+  void activate_batch(kernels::ConstMatrix z, const kernels::BatchNorm& norm, kernels::ConstRows residual,
+                      kernels::Rows out) const;
   template <class AddBlock>
   void sum_blocks(size_t rows, size_t sums_per_block, AddBlock&& add_block, std::initializer_list<float*> totals) const;
 

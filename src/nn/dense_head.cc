@@ -12,7 +12,9 @@ namespace cgcn {
 using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::padded;
+using kernels::Precision;
 using kernels::RowRange;
+using kernels::Rows;
 
 namespace {
 
@@ -41,11 +43,11 @@ void DenseHead::plan(Workspace& workspace, std::span<const size_t> rows) {
   workspace_ = &workspace;
   unit_ = workspace.take_matrix(rows[number()], in());
   inverse_length_ = workspace.take<float>(rows[number()]);
-  workspace.share_rows(number(), rows[number()], in());
+  workspace.share_rows(number(), rows[number()], in(), Precision::kFloat32);
 }
 
-Matrix DenseHead::place_input(const Step& step) const {
-  return workspace_->rows(number(), step.batch.rows_of_layer(number()), in());
+Rows DenseHead::place_input(const Step& step) const {
+  return workspace_->rows(number(), step.batch.rows_of_layer(number()), in(), Precision::kFloat32);
 }
 
 void DenseHead::multiply_rows(ConstMatrix y, Matrix logits, RowRange rows) const {
@@ -53,17 +55,17 @@ void DenseHead::multiply_rows(ConstMatrix y, Matrix logits, RowRange rows) const
   multiply(y.rows_from(rows.begin, rows.end), weight_.value(), logits.rows_from(rows.begin, rows.end), 1);
 }
 
-void DenseHead::forward(const Step&, Matrix below, Matrix out) {
-  const Matrix y = padded(unit_, below.rows, in());
-  kernels::parallel_rows(below.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) inverse_length_[r] = normalise_row(below.row(r), in(), y.row(r));
-    multiply_rows(y, out, rows);
+void DenseHead::forward(const Step&, Rows below, Rows out) {
+  const Matrix h = below.floats(), logits = out.floats(), y = padded(unit_, h.rows, in());
+  kernels::parallel_rows(h.rows, kPassRows, [&](RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r) inverse_length_[r] = normalise_row(h.row(r), in(), y.row(r));
+    multiply_rows(y, logits, rows);
   });
 }
 
-Matrix DenseHead::backward(const Step& step, Matrix gradient) {
+Rows DenseHead::backward(const Step& step, Rows logits_gradient) {
+  const Matrix gradient = logits_gradient.floats(), dh = place_input(step).floats();
   const ConstMatrix y = padded(unit_, gradient.rows, in());
-  const Matrix dh = place_input(step);
   std::fill_n(bias_.gradient().data, out(), 0.0f);
   kernels::add_column_sums({0, gradient.rows}, gradient, bias_.gradient().data);
   multiply_by_transpose_of(y, gradient, weight_.gradient());

@@ -6,6 +6,7 @@
 namespace cgcn {
 
 using kernels::Matrix;
+using kernels::Rows;
 
 namespace {
 
@@ -39,8 +40,8 @@ void InputProjection::plan(Workspace& workspace, std::span<const size_t> rows) {
   linear_.plan(workspace, rows[number()]);
 }
 
-void InputProjection::forward(const Step& step, Matrix, Matrix out) {
-  const Matrix z = activation_.on() ? activation_.input(out.rows) : out;
+void InputProjection::forward(const Step& step, Rows, Rows out) {
+  const Matrix z = activation_.on() ? activation_.input(out.rows) : out.floats();
   const FeatureMatrix& x = step.input.x;
   if (sparse_) {
     sparse_rows_.gather(step.of_input(), input_.stream(), {.left = x});
@@ -53,15 +54,14 @@ void InputProjection::forward(const Step& step, Matrix, Matrix out) {
   initial_.keep(out);
 }
 
-Matrix InputProjection::backward(const Step&, Matrix gradient) {
+Rows InputProjection::backward(const Step&, Rows gradient) {
   initial_.add_gradient_to(gradient);
-  const Matrix dz = activation_.on() ? activation_.backward(gradient) : gradient;
+  const Rows dz = activation_.on() ? activation_.backward(gradient) : gradient;
   if (sparse_) {
     linear_.backward_bias(dz);
     sparse_rows_.backward(linear_, dz);
   } else {
-    if (!activation_.on()) linear_.clear_padding(dz);
-    linear_.backward(dz);
+    linear_.backward(activation_.on() ? dz : linear_.ready(dz));
   }
   return {};
 }
