@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "common/threads.h"
+#include "kernels/gemm.h"
 #include "kernels/matrix.h"
 
 namespace cgcn::kernels {
@@ -15,6 +16,16 @@ namespace cgcn::kernels {
 template <class Work>
 void parallel_tiles(size_t count, Work&& work) {
   parallel_for_each_block(count, BlockOrder::kInterleaved, work);
+}
+
+// work(rows, first column, tile) for the tiles of a product of rows of nodes.
+template <class Work>
+void parallel_product(Matrix product, Work&& work) {
+  const Tiles tiles = Tiles::of_rows(product.rows, product.columns);
+  parallel_tiles(tiles.count(), [&](size_t i) {
+    const RowRange rows = tiles.rows(i), columns = tiles.columns(i);
+    work(rows, columns.begin, product.tile(rows.begin, rows.end, columns.begin, columns.end));
+  });
 }
 
 // work(rows) for blocks of rows; neighbouring blocks on the same thread.

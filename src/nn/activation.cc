@@ -41,19 +41,21 @@ void Activation::plan(Workspace& workspace, size_t rows) {
   workspace.share_scratch(2 * blocks_of(rows) * columns_ * sizeof(float));
 }
 
-void Activation::forward(const Step& step, ConstRows residual, Rows out) const {
-  const Matrix z = input(out.rows);
+void Activation::apply(const Step* step, ConstMatrix z, ConstRows residual, Rows out) const {
+  if (!on()) return;
   if (is_batch_norm()) {
-    if (step.training) {
+    if (step != nullptr && step->training) {
       measure_batch(z);
       return activate_batch(z, batch_norm(mean_, inverse_deviation_), residual, out);
     }
-    invert_running_deviation(inverse_deviation_);
-    return activate_batch(z, batch_norm(running_mean_.value().data, inverse_deviation_), residual, out);
+    Buffer<float> inverse(columns_);
+    const float* variance = running_variance_.value().data;
+    for (size_t c = 0; c < columns_; ++c) inverse[c] = 1 / std::sqrt(variance[c] + kernels::kBatchNormEpsilon);
+    return activate_batch(z, batch_norm(running_mean_.value().data, inverse.data()), residual, out);
   }
-  kernels::parallel_rows(out.rows, kPassRows, [&](RowRange rows) {
-    kernels::activate(rows, z, norm(mean_, inverse_deviation_), residual, out);
-  });
+  const kernels::LayerNorm norm =
+      step != nullptr ? this->norm(mean_, inverse_deviation_) : this->norm(nullptr, nullptr);
+  kernels::parallel_rows(out.rows, kPassRows, [&](RowRange rows) { kernels::activate(rows, z, norm, residual, out); });
 }
 
 // Every block of rows has its own column sums, which are added in the order of the blocks.
@@ -85,11 +87,6 @@ void Activation::measure_batch(ConstMatrix z) const {
              {variance});
   for (size_t c = 0; c < columns_; ++c)
     inverse_deviation_[c] = 1 / std::sqrt((variance[c] *= share) + kernels::kBatchNormEpsilon);
-}
-
-void Activation::invert_running_deviation(float* out) const {
-  const float* variance = running_variance_.value().data;
-  for (size_t c = 0; c < columns_; ++c) out[c] = 1 / std::sqrt(variance[c] + kernels::kBatchNormEpsilon);
 }
 
 void Activation::activate_batch(ConstMatrix z, const kernels::BatchNorm& norm, ConstRows residual, Rows out) const {
@@ -125,16 +122,6 @@ Rows Activation::backward(ConstRows output_gradient) const {
       [&](RowRange rows, float* sums) { activate_backward(rows, output_gradient, norm, z, dz, sums, sums + columns_); },
       {scale_.gradient().data, offset_.gradient().data});
   return dz;
-}
-
-void Activation::infer(ConstMatrix z, ConstMatrix residual, Matrix out) const {
-  if (is_batch_norm()) {
-    Buffer<float> inverse(columns_);
-    invert_running_deviation(inverse.data());
-    return activate_batch(z, batch_norm(running_mean_.value().data, inverse.data()), residual, out);
-  }
-  kernels::parallel_rows(z.rows, kPassRows,
-                         [&](RowRange rows) { kernels::activate(rows, z, norm(nullptr, nullptr), residual, out); });
 }
 
 }  // namespace cgcn

@@ -25,14 +25,14 @@ class Activation {
   bool on() const { return columns_ > 0; }
 
   void plan(Workspace& workspace, size_t rows);
-  // Where z belongs.
+  // Where z belongs; and where a layer that gives `out` puts it.
   kernels::Matrix input(size_t rows) const { return kernels::padded(z_, rows, columns_); }
-  // out = act(z) [+ residual]
-  void forward(const Step& step, kernels::ConstRows residual, kernels::Rows out) const;
+  kernels::Matrix input_of(kernels::Rows out) const { return on() ? input(out.rows) : out.floats(); }
+  // out = act(z) [+ residual]. A step's z lies in input(), and what its way back needs is kept. Inference has no step
+  // (null), takes any z and keeps nothing. out may be z; if nothing stands there, it is.
+  void apply(const Step* step, kernels::ConstMatrix z, kernels::ConstRows residual, kernels::Rows out) const;
   // From the gradient at the output to the one at z, which takes z's place, and those of the norm.
   kernels::Rows backward(kernels::ConstRows output_gradient) const;
-  // Without memory. out may be z.
-  void infer(kernels::ConstMatrix z, kernels::ConstMatrix residual, kernels::Matrix out) const;
 
  private:
   kernels::LayerNorm norm(float* mean, float* inverse_deviation) const {
@@ -43,7 +43,6 @@ class Activation {
   }
   bool is_batch_norm() const { return running_mean_.exists(); }
   void measure_batch(kernels::ConstMatrix z) const;
-  void invert_running_deviation(float* out) const;
   void activate_batch(kernels::ConstMatrix z, const kernels::BatchNorm& norm, kernels::ConstRows residual,
                       kernels::Rows out) const;
   template <class AddBlock>

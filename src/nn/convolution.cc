@@ -33,6 +33,10 @@ void add_rows(ConstRows from_rows, Rows to_rows, float factor = 1) {
     add(from_rows.floats(), to_rows.floats());
 }
 
+void clear_rows(Matrix to) {
+  for (size_t r = 0; r < to.rows; ++r) std::fill_n(to.row(r), to.columns, 0.0f);
+}
+
 void add_all_rows(ConstRows from, Rows to, float factor = 1) {
   kernels::parallel_rows(to.rows, kPassRows, [&](RowRange rows) {
     add_rows(from.rows_from(rows.begin, rows.end), to.rows_from(rows.begin, rows.end), factor);
@@ -106,7 +110,7 @@ void Convolution::forward(const Step& step, Rows below, Rows out) {
   Rows h = below;
   if (norm_before_) {
     h = place_sources(step);
-    activation_.forward(step, {}, h);
+    activation_.apply(&step, below.floats(), {}, h);
   }
   input_.drop_sources(step, h);
   const ConstMatrix term = constant_term(step, h);
@@ -122,10 +126,14 @@ void Convolution::forward(const Step& step, Rows below, Rows out) {
     input_.aggregate(step, a, h, initial_ != nullptr ? initial_->scaled(z.rows) : term, c);
     if (initial_ != nullptr) scale_rows(1 - initial_->share(), c.columns_from(0, in()));
     linear_.forward(z);
-    if (maps_identity()) add_identity(c.columns_from(0, in()), z);
   }
+  finish(&step, linear_.input(z.rows).columns_from(0, in()), below, z, out);
+}
+
+void Convolution::finish(const Step* step, ConstRows left, ConstRows below, Matrix z, Rows out) const {
+  if (maps_identity()) add_identity(left, z);
   if (norm_after())
-    activation_.forward(step, residual_ ? ConstRows(h) : ConstRows(), out);
+    activation_.apply(step, z, residual_ ? below : ConstRows(), out);
   else if (residual_)
     add_all_rows(below, out);
 }
@@ -156,10 +164,11 @@ void Convolution::project_and_aggregate(const SparseView& a, ConstMatrix h, Matr
     const auto [row, row_end] = is_own ? own.rows(tile) : projected.rows(tile);
     const auto [column, column_end] = is_own ? own.columns(tile) : projected.columns(tile);
     const Matrix to = (is_own ? z : projection).tile(row, row_end, column, column_end);
-    const ConstMatrix weight = is_own ? right_weight() : left_weight();
-    const float keep = is_own ? linear_.begin_tile(to, column) : 0;
-    if (!is_own || input_.concat())
-      multiply(h.rows_from(row, row_end), weight.columns_from(column, column_end), to, keep);
+    const ConstMatrix from = h.rows_from(row, row_end);
+    if (is_own)
+      multiply_right(from, column, linear_.begin_tile(to, column), to);
+    else
+      multiply_left(from, column, 0, to);
   });
   const bool begun = input_.concat() || linear_.bias() != nullptr;
   aggregate_all(a, projection, begun ? ConstMatrix(z) : ConstMatrix(), z);
@@ -254,60 +263,46 @@ Messages Convolution::messages() const {
 }
 
 void Convolution::message(ConstMatrix own, Matrix out) const {
-  if (!may_project_first()) return activation_.infer(own, {}, out);
-  Buffer<float> activated(norm_before_ ? own.rows * in() : 0);
-  const Matrix h(activated.data(), own.rows, in());
-  if (norm_before_) activation_.infer(own, {}, h);
-  const ConstMatrix from = norm_before_ ? ConstMatrix(h) : own;
-  const Tiles tiles = Tiles::of_rows(out.rows, out.columns);
-  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
-    const auto [row, row_end] = tiles.rows(i);
-    const auto [column, column_end] = tiles.columns(i);
-    multiply(from.rows_from(row, row_end), left_weight().columns_from(column, column_end),
-             out.tile(row, row_end, column, column_end));
+  if (!may_project_first()) return activation_.apply(nullptr, own, {}, out);
+  Buffer<float> memory;
+  const ConstMatrix h = activate_own(own, memory);
+  kernels::parallel_product(out, [&](RowRange rows, size_t column, Matrix tile) {
+    multiply_left(h.rows_from(rows.begin, rows.end), column, 0, tile);
   });
 }
 
-void Convolution::infer(const InferenceRows& given, Matrix out) const {
-  InferenceRows rows = given;
-  Buffer<float> with_initial(initial_ != nullptr ? out.rows * in() : 0);
-  if (initial_ != nullptr) {
-    const Matrix left(with_initial.data(), out.rows, in());
-    const float share = initial_->share();
-    for (size_t r = 0; r < out.rows; ++r)
-      for (size_t c = 0; c < in(); ++c)
-        left.row(r)[c] = (1 - share) * given.aggregated.row(r)[c] + share * given.initial.row(r)[c];
-    rows.aggregated = left;
-  }
-  const bool activates = norm_before_ && input_.concat();
-  Buffer<float> activated(activates ? out.rows * in() : 0);
-  const Matrix h(activated.data(), out.rows, in());
-  if (activates) activation_.infer(rows.own, {}, h);
-  const ConstMatrix own = activates ? ConstMatrix(h) : rows.own;
-  const Tiles tiles = Tiles::of_rows(out.rows, out.columns);
-  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
-    const auto [row, row_end] = tiles.rows(i);
-    const auto [column, column_end] = tiles.columns(i);
-    const Matrix z = out.tile(row, row_end, column, column_end);
+void Convolution::infer(const InferenceRows& rows, Matrix out) const {
+  Buffer<float> mixed, activated;
+  const ConstMatrix left = initial_ != nullptr ? initial_->mix(rows.aggregated, rows.initial, mixed) : rows.aggregated;
+  const ConstMatrix h = input_.concat() ? activate_own(rows.own, activated) : rows.own;
+  kernels::parallel_product(out, [&](RowRange range, size_t column, Matrix z) {
     float keep = linear_.begin_tile(z, column);
-    if (!may_project_first()) {
-      multiply(rows.aggregated.rows_from(row, row_end), left_weight().columns_from(column, column_end), z, keep);
-      keep = 1;
-    }
-    if (input_.concat()) {
-      multiply(own.rows_from(row, row_end), right_weight().columns_from(column, column_end), z, keep);
-      keep = 1;
-    }
+    if (!may_project_first()) keep = multiply_left(left.rows_from(range.begin, range.end), column, keep, z);
+    keep = multiply_right(h.rows_from(range.begin, range.end), column, keep, z);
     if (!may_project_first()) return;
-    const ConstMatrix sums = rows.aggregated.tile(row, row_end, column, column_end);
-    for (size_t r = 0; r < z.rows; ++r)
-      for (size_t c = 0; c < z.columns; ++c) z.row(r)[c] = (keep != 0 ? z.row(r)[c] : 0.0f) + sums.row(r)[c];
+    if (keep == 0) clear_rows(z);
+    add_rows(left.tile(range.begin, range.end, column, column + z.columns), z);
   });
-  if (maps_identity()) add_identity(rows.aggregated, out);
-  if (norm_after())
-    activation_.infer(out, residual_ ? rows.own : ConstMatrix(), out);
-  else if (residual_)
-    add_all_rows(rows.own, out);
+  finish(nullptr, left, rows.own, out, out);
+}
+
+ConstMatrix Convolution::activate_own(ConstMatrix below, Buffer<float>& memory) const {
+  if (!norm_before_) return below;
+  memory = Buffer<float>(below.rows * in());
+  const Matrix h(memory.data(), below.rows, in());
+  activation_.apply(nullptr, below, {}, h);
+  return h;
+}
+
+float Convolution::multiply_left(ConstMatrix rows, size_t column, float keep, Matrix z) const {
+  multiply(rows, left_weight().columns_from(column, column + z.columns), z, keep);
+  return 1;
+}
+
+float Convolution::multiply_right(ConstMatrix rows, size_t column, float keep, Matrix z) const {
+  if (!input_.concat()) return keep;
+  multiply(rows, right_weight().columns_from(column, column + z.columns), z, keep);
+  return 1;
 }
 
 }  // namespace cgcn

@@ -50,16 +50,18 @@ Rows DenseHead::place_input(const Step& step) const {
   return workspace_->rows(number(), step.batch.rows_of_layer(number()), in(), Precision::kFloat32);
 }
 
-void DenseHead::multiply_rows(ConstMatrix y, Matrix logits, RowRange rows) const {
-  for (size_t r = rows.begin; r < rows.end; ++r) std::copy_n(bias_.value().data, out(), logits.row(r));
-  multiply(y.rows_from(rows.begin, rows.end), weight_.value(), logits.rows_from(rows.begin, rows.end), 1);
+void DenseHead::forward(const Step&, Rows below, Rows out) {
+  apply(below.floats(), padded(unit_, below.rows, in()), inverse_length_, out.floats());
 }
 
-void DenseHead::forward(const Step&, Rows below, Rows out) {
-  const Matrix h = below.floats(), logits = out.floats(), y = padded(unit_, h.rows, in());
+void DenseHead::apply(ConstMatrix h, Matrix y, float* inverse_length, Matrix logits) const {
   kernels::parallel_rows(h.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) inverse_length_[r] = normalise_row(h.row(r), in(), y.row(r));
-    multiply_rows(y, logits, rows);
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      inverse_length[r] = normalise_row(h.row(r), in(), y.row(r));
+      std::copy_n(bias_.value().data, out(), logits.row(r));
+    }
+    multiply(ConstMatrix(y).rows_from(rows.begin, rows.end), weight_.value(), logits.rows_from(rows.begin, rows.end),
+             1);
   });
 }
 
@@ -81,12 +83,8 @@ Rows DenseHead::backward(const Step& step, Rows logits_gradient) {
 }
 
 void DenseHead::infer(const InferenceRows& rows, Matrix out) const {
-  Buffer<float> unit(out.rows * in());
-  const Matrix y(unit.data(), out.rows, in());
-  kernels::parallel_rows(out.rows, kPassRows, [&](RowRange range) {
-    for (size_t r = range.begin; r < range.end; ++r) normalise_row(rows.own.row(r), in(), y.row(r));
-    multiply_rows(y, out, range);
-  });
+  Buffer<float> unit(out.rows * in()), inverse_length(out.rows);
+  apply(rows.own, Matrix(unit.data(), out.rows, in()), inverse_length.data(), out);
 }
 
 }  // namespace cgcn

@@ -21,7 +21,7 @@ class DenseHead final : public Layer {
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 
  private:
-  void multiply_rows(kernels::ConstMatrix y, kernels::Matrix logits, kernels::RowRange rows) const;
+  void apply(kernels::ConstMatrix h, kernels::Matrix y, float* inverse_length, kernels::Matrix logits) const;
 
   OwnParameter weight_, bias_;
   float *unit_ = nullptr, *inverse_length_ = nullptr;

@@ -1,6 +1,7 @@
 #include "nn/feature_product.h"
 
 #include "common/buffer.h"
+#include "common/threads.h"
 #include "kernels/gemm.h"
 #include "kernels/spmm.h"
 
@@ -9,6 +10,12 @@ namespace cgcn {
 using kernels::ConstMatrix;
 using kernels::Matrix;
 
+namespace {
+
+// Rows of a product that are computed at a time; fixed, so that the cut does not depend on threads.
+constexpr size_t kProductRows = 512;
+
+// z = rows begin … end of the features · weight + keep·z. keep is 0 (z need not be initialised) or 1.
 void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end, ConstMatrix weight, Matrix z,
                          float keep) {
   const size_t rows = end - begin;
@@ -36,6 +43,19 @@ void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end
           value = (keep != 0 ? value : 0) + weight.row(v)[c];
         }
   }
+}
+
+}  // namespace
+
+void multiply_features(const Linear& linear, const FeatureMatrix& left, const FeatureMatrix* right, NodeId first,
+                       Matrix z) {
+  const size_t in = right != nullptr ? linear.in() / 2 : linear.in();
+  parallel_blocks(z.rows, kProductRows, [&](size_t block, size_t block_end) {
+    const auto begin = static_cast<NodeId>(first + block), end = static_cast<NodeId>(first + block_end);
+    const Matrix rows = z.rows_from(block, block_end);
+    add_feature_product(left, begin, end, linear.weight().rows_from(0, in), rows, linear.begin_tile(rows, 0));
+    if (right != nullptr) add_feature_product(*right, begin, end, linear.weight().rows_from(in, linear.in()), rows, 1);
+  });
 }
 
 }  // namespace cgcn

@@ -39,6 +39,15 @@ class InitialRows {
     });
   }
   kernels::ConstMatrix scaled(size_t rows) const { return kernels::padded(scaled_, rows, columns_); }  // S
+  // C_left of rows of inference, which are given A·h and H_0.
+  kernels::ConstMatrix mix(kernels::ConstMatrix aggregated, kernels::ConstMatrix h0, Buffer<float>& memory) const {
+    memory = Buffer<float>(aggregated.rows * aggregated.columns);
+    const kernels::Matrix left(memory.data(), aggregated.rows, aggregated.columns);
+    for (size_t r = 0; r < left.rows; ++r)
+      for (size_t c = 0; c < left.columns; ++c)
+        left.row(r)[c] = (1 - share_) * aggregated.row(r)[c] + share_ * h0.row(r)[c];
+    return left;
+  }
   // dH_0 takes its share of dC_left, which becomes that of A·h.
   void take_gradient(kernels::Rows left_rows) const {
     left_rows.visit([&](auto left) {

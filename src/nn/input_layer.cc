@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/threads.h"
 #include "nn/aggregate.h"
 #include "nn/feature_product.h"
 
@@ -33,12 +32,12 @@ void InputLayer::plan(Workspace& workspace, std::span<const size_t> rows) {
 }
 
 void InputLayer::forward(const Step& step, Rows, Rows out) {
-  const Matrix z = activation_.on() ? activation_.input(out.rows) : out.floats();
+  const Matrix z = activation_.input_of(out);
   if (sparse_)
     forward_sparse(step.of_input(), z);
   else
     forward_dense(step.of_input(), z);
-  if (activation_.on()) activation_.forward(step, {}, out);
+  activation_.apply(&step, z, {}, out);
 }
 
 void InputLayer::forward_dense(const Step& step, Matrix z) {
@@ -103,14 +102,8 @@ void InputLayer::backward_sparse(const Step& step, ConstRows dz) {
 }
 
 void InputLayer::infer(const InferenceRows& rows, Matrix out) const {
-  parallel_blocks(out.rows, kProductRows, [&](size_t begin, size_t end) {
-    const auto first = static_cast<NodeId>(rows.begin + begin), last = static_cast<NodeId>(rows.begin + end);
-    const Matrix z = out.rows_from(begin, end);
-    add_feature_product(rows.aggregated_x, first, last, linear_.weight().rows_from(0, in()), z,
-                        linear_.begin_tile(z, 0));
-    if (input_.concat()) add_feature_product(rows.x, first, last, linear_.weight().rows_from(in(), linear_.in()), z, 1);
-  });
-  if (activation_.on()) activation_.infer(out, {}, out);
+  multiply_features(linear_, rows.aggregated_x, input_.concat() ? &rows.x : nullptr, rows.begin, out);
+  activation_.apply(nullptr, out, {}, out);
 }
 
 TouchedRows InputLayer::touched_rows() const {

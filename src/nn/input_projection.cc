@@ -1,6 +1,5 @@
 #include "nn/input_projection.h"
 
-#include "common/threads.h"
 #include "nn/feature_product.h"
 
 namespace cgcn {
@@ -41,7 +40,7 @@ void InputProjection::plan(Workspace& workspace, std::span<const size_t> rows) {
 }
 
 void InputProjection::forward(const Step& step, Rows, Rows out) {
-  const Matrix z = activation_.on() ? activation_.input(out.rows) : out.floats();
+  const Matrix z = activation_.input_of(out);
   const FeatureMatrix& x = step.input.x;
   if (sparse_) {
     sparse_rows_.gather(step.of_input(), input_.stream(), {.left = x});
@@ -50,7 +49,7 @@ void InputProjection::forward(const Step& step, Rows, Rows out) {
     input_.gather(step.of_input(), x, x, linear_.input(z.rows));
     linear_.forward(z);
   }
-  if (activation_.on()) activation_.forward(step, {}, out);
+  activation_.apply(&step, z, {}, out);
   initial_.keep(out);
 }
 
@@ -67,12 +66,8 @@ Rows InputProjection::backward(const Step&, Rows gradient) {
 }
 
 void InputProjection::infer(const InferenceRows& rows, Matrix out) const {
-  parallel_blocks(out.rows, kProductRows, [&](size_t begin, size_t end) {
-    const Matrix z = out.rows_from(begin, end);
-    add_feature_product(rows.x, static_cast<NodeId>(rows.begin + begin), static_cast<NodeId>(rows.begin + end),
-                        linear_.weight(), z, linear_.begin_tile(z, 0));
-  });
-  if (activation_.on()) activation_.infer(out, {}, out);
+  multiply_features(linear_, rows.x, nullptr, rows.begin, out);
+  activation_.apply(nullptr, out, {}, out);
 }
 
 TouchedRows InputProjection::touched_rows() const {

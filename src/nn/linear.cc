@@ -71,12 +71,9 @@ void Linear::forward(Matrix z) const {
   }
   const Matrix product(z.data, z.rows, wide_out(), z.stride);
   const ConstMatrix c = input(z.rows).floats(), w = wide_weight();
-  const Tiles tiles = Tiles::of_rows(product.rows, product.columns);
-  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
-    const auto [row, row_end] = tiles.rows(i);
-    const auto [column, column_end] = tiles.columns(i);
-    const Matrix tile = product.tile(row, row_end, column, column_end);
-    multiply(c.rows_from(row, row_end), w.columns_from(column, column_end), tile, begin_tile(tile, column));
+  kernels::parallel_product(product, [&](RowRange rows, size_t column, Matrix tile) {
+    multiply(c.rows_from(rows.begin, rows.end), w.columns_from(column, column + tile.columns), tile,
+             begin_tile(tile, column));
   });
 }
 
