@@ -56,9 +56,16 @@ void FeatureReader::read_dense(std::span<const NodeId> ids, Rows& rows) const {
     });
     return SharedArray<T>({out, ids.size() * width}, std::shared_ptr<const void>());
   };
-  rows.matrix = matrix_.kind() == FeatureMatrix::Kind::kDense32
-                    ? FeatureMatrix::dense(gather(matrix_.dense32()), matrix_.columns())
-                    : FeatureMatrix::dense16(gather(matrix_.dense16()), matrix_.columns());
+  switch (matrix_.kind()) {
+    case FeatureMatrix::Kind::kDense32:
+      rows.matrix = FeatureMatrix::dense(gather(matrix_.dense32()), matrix_.columns());
+      return;
+    case FeatureMatrix::Kind::kDense16:
+      rows.matrix = FeatureMatrix::dense16(gather(matrix_.dense16()), matrix_.columns());
+      return;
+    default:
+      rows.matrix = FeatureMatrix::dense_bfloat16(gather(matrix_.dense_bfloat16()), matrix_.columns());
+  }
 }
 
 void FeatureReader::read_sparse(std::span<const NodeId> ids, Rows& rows) const {
@@ -91,6 +98,8 @@ uint64_t FeatureReader::buffer_bytes(const FeatureMatrix& matrix, uint64_t rows,
       return rows * matrix.columns() * sizeof(float);
     case FeatureMatrix::Kind::kDense16:
       return rows * matrix.columns() * sizeof(Half);
+    case FeatureMatrix::Kind::kDenseBFloat16:
+      return rows * matrix.columns() * sizeof(BFloat16);
     default:
       return (rows + 1) * sizeof(EdgeOffset) + entries * (sizeof(uint32_t) + sizeof(float));
   }

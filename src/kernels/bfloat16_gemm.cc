@@ -7,6 +7,7 @@
 
 #include "common/buffer.h"
 #include "hwy/foreach_target.h"
+#include "kernels/bfloat16_hidden.h"
 #include "kernels/gemm.h"
 #include "kernels/simd-inl.h"
 
@@ -185,11 +186,11 @@ const BFloat16Functions* functions_of(BFloat16Kernels kernels) {
   return &kPortable;
 }
 
-std::atomic<BFloat16Kernels>& chosen() {
-  static std::atomic<BFloat16Kernels> kernels = best_bfloat16_kernels();
-  return kernels;
+std::atomic<const BFloat16Functions*>& chosen() {
+  static std::atomic<const BFloat16Functions*> functions = functions_of(best_bfloat16_kernels());
+  return functions;
 }
-const BFloat16Functions& functions() { return *functions_of(chosen().load(std::memory_order_relaxed)); }
+const BFloat16Functions& functions() { return *chosen().load(std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -199,7 +200,11 @@ BFloat16Kernels best_bfloat16_kernels() {
 }
 void use_bfloat16_kernels(BFloat16Kernels kernels) {
   CGCN_CHECK(functions_of(kernels) != nullptr);
-  chosen() = kernels;
+  chosen() = functions_of(kernels);
+}
+void use_hidden_avx512() {
+  CGCN_CHECK(hidden_avx512_functions() != nullptr);
+  chosen() = hidden_avx512_functions();
 }
 std::string name_of(BFloat16Kernels kernels) {
   if (kernels == BFloat16Kernels::kAmx) return "AMX";

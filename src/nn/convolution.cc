@@ -25,7 +25,7 @@ void add_rows(ConstRows from_rows, Rows to_rows, float factor = 1) {
   const auto add = [&](auto from, auto to) {
     for (size_t r = 0; r < to.rows; ++r)
       for (size_t c = 0; c < to.columns; ++c)
-        kernels::store(kernels::to_float(to.row(r)[c]) + factor * kernels::to_float(from.row(r)[c]), to.row(r)[c]);
+        kernels::store(to_float(to.row(r)[c]) + factor * to_float(from.row(r)[c]), to.row(r)[c]);
   };
   if (to_rows.is_half())
     add(from_rows.halves(), to_rows.halves());
@@ -47,7 +47,7 @@ void scale_rows(float factor, Rows scaled) {
   scaled.visit([&](auto m) {
     kernels::parallel_rows(m.rows, kPassRows, [&](RowRange rows) {
       for (size_t r = rows.begin; r < rows.end; ++r)
-        for (size_t c = 0; c < m.columns; ++c) kernels::store(kernels::to_float(m.row(r)[c]) * factor, m.row(r)[c]);
+        for (size_t c = 0; c < m.columns; ++c) kernels::store(to_float(m.row(r)[c]) * factor, m.row(r)[c]);
     });
   });
 }
@@ -143,7 +143,7 @@ void Convolution::add_identity(ConstRows left_rows, Matrix z) const {
     kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
       for (size_t r = rows.begin; r < rows.end; ++r)
         for (size_t c = 0; c < out(); ++c)
-          z.row(r)[c] = identity_ * z.row(r)[c] + (1 - identity_) * kernels::to_float(left.row(r)[c]);
+          z.row(r)[c] = identity_ * z.row(r)[c] + (1 - identity_) * to_float(left.row(r)[c]);
     });
   });
 }

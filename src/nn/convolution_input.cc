@@ -78,6 +78,8 @@ void gather_block(const FeatureMatrix& features, const Batch& batch, RowRange ro
   const NodeId* ids = batch.inputs.data();
   if (features.kind() == FeatureMatrix::Kind::kDense32)
     gather_rows(features.dense32().data(), ids, rows, mask, out);
+  else if (features.kind() == FeatureMatrix::Kind::kDenseBFloat16)
+    gather_rows(features.dense_bfloat16().data(), ids, rows, mask, out);
   else
     gather_rows(features.dense16().data(), ids, rows, mask, out);
 }

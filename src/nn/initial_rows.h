@@ -32,7 +32,7 @@ class InitialRows {
     h0.visit([&](auto from) {
       kernels::parallel_rows(rows_, kPassRows, [&](kernels::RowRange rows) {
         for (size_t r = rows.begin; r < rows.end; ++r) {
-          for (size_t c = 0; c < columns_; ++c) to.row(r)[c] = factor * kernels::to_float(from.row(r)[c]);
+          for (size_t c = 0; c < columns_; ++c) to.row(r)[c] = factor * to_float(from.row(r)[c]);
           std::fill_n(gradient().row(r), columns_, 0.0f);
         }
       });
@@ -54,7 +54,7 @@ class InitialRows {
       kernels::parallel_rows(left.rows, kPassRows, [&](kernels::RowRange rows) {
         for (size_t r = rows.begin; r < rows.end; ++r)
           for (size_t c = 0; c < columns_; ++c) {
-            const float value = kernels::to_float(left.row(r)[c]);
+            const float value = to_float(left.row(r)[c]);
             gradient().row(r)[c] += share_ * value;
             kernels::store(value * (1 - share_), left.row(r)[c]);
           }
@@ -67,7 +67,7 @@ class InitialRows {
       kernels::parallel_rows(to.rows, kPassRows, [&](kernels::RowRange rows) {
         for (size_t r = rows.begin; r < rows.end; ++r)
           for (size_t c = 0; c < columns_; ++c)
-            kernels::store(kernels::to_float(to.row(r)[c]) + gradient().row(r)[c], to.row(r)[c]);
+            kernels::store(to_float(to.row(r)[c]) + gradient().row(r)[c], to.row(r)[c]);
       });
     });
   }

@@ -96,7 +96,7 @@ void InputLayer::backward_sparse(const Step& step, ConstRows dz) {
   if (input_.concat())
     dz.visit([&](auto rows) {
       for (size_t r = 0; r < rows.rows; ++r)
-        for (size_t c = 0; c < out(); ++c) gradient.row(back.rows + r)[c] = kernels::to_float(rows.row(r)[c]);
+        for (size_t c = 0; c < out(); ++c) gradient.row(back.rows + r)[c] = to_float(rows.row(r)[c]);
     });
   sparse_rows_.backward(linear_, gradient);
 }

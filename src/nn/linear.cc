@@ -10,7 +10,6 @@
 
 namespace cgcn {
 
-using kernels::BFloat16;
 using kernels::ConstHalfMatrix;
 using kernels::ConstMatrix;
 using kernels::ConstRows;

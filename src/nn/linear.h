@@ -64,7 +64,7 @@ class Linear {
   OwnParameter weight_, bias_;
   Workspace* workspace_ = nullptr;
   void* input_ = nullptr;
-  kernels::BFloat16 *packed_weight_ = nullptr, *packed_transposed_ = nullptr;  // the latter part after part
+  BFloat16 *packed_weight_ = nullptr, *packed_transposed_ = nullptr;  // the latter part after part
   // OpenBLAS is up to twice as fast on whole registers: if W's columns are no multiple of 16, the products take
   // copies of it and of its gradient with columns of zeros.
   size_t wide_out() const { return (out_ + 15) / 16 * 16; }

@@ -65,7 +65,7 @@ void LinearHead::take_rows(uint32_t layer, MatrixView<const T> h, MatrixView<T> 
         continue;
       }
       for (size_t k = 0; k < in(); ++k)
-        if (kernels::to_float(from[k]) > kernels::to_float(c.row(r)[k])) {
+        if (to_float(from[k]) > to_float(c.row(r)[k])) {
           c.row(r)[k] = from[k];
           largest(r)[k] = static_cast<uint8_t>(layer);
         }
@@ -132,7 +132,7 @@ void LinearHead::add_gradient(uint32_t layer, MatrixView<const T> dc, MatrixView
       const T* from = dc.row(r) + (jumping_ == Jumping::kConcat ? (layer - 1) * in() : 0);
       for (size_t k = 0; k < in(); ++k)
         if (jumping_ == Jumping::kConcat || largest(r)[k] == layer)
-          kernels::store(kernels::to_float(to[k]) + kernels::to_float(from[k]), to[k]);
+          kernels::store(to_float(to[k]) + to_float(from[k]), to[k]);
     }
   });
 }

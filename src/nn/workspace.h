@@ -74,8 +74,8 @@ class Workspace {
   void share_scratch(size_t bytes) { share(scratch_, bytes); }
   void* scratch() const { return scratch_.data; }
   // For one product at a time: a factor that is packed for it.
-  void share_packed(size_t elements) { share(packed_, elements * sizeof(kernels::BFloat16)); }
-  kernels::BFloat16* packed() const { return static_cast<kernels::BFloat16*>(packed_.data); }
+  void share_packed(size_t elements) { share(packed_, elements * sizeof(BFloat16)); }
+  BFloat16* packed() const { return static_cast<BFloat16*>(packed_.data); }
 
  private:
   struct Shared {

@@ -13,12 +13,15 @@
 #include "common/progress.h"
 #include "common/threads.h"
 #include "graph/normalised_rows.h"
+#include "kernels/dropout.h"
 #include "kernels/spmm.h"
 #include "partition/kept_product.h"
 #include "partition/partition.h"
 
 namespace cgcn {
 namespace {
+
+using kernels::Precision;
 
 constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
 constexpr size_t kLine = 16;                       // columns of a cache line
@@ -34,15 +37,24 @@ uint64_t memory_for_all_strips(const FeatureMatrix& features, const CsrGraph& gr
   return features.stored_bytes() + 3 * graph.stored_bytes() + (graph.num_nodes() + 2 * kChunk) * row_bytes;
 }
 
+// To bfloat16, packed at the beginning.
+BFloat16* round_in_place(float* values, size_t size) {
+  auto* rounded = reinterpret_cast<BFloat16*>(values);
+  const kernels::ConstMatrix from(values, 1, size);
+  kernels::apply_dropout({}, {0, 1}, from, kernels::HalfMatrix(rounded, 1, size));
+  return rounded;
+}
+
 class Aggregator {
  public:
   Aggregator(const Store& files, const Dataset& data, const Normalisation& normalisation, uint64_t memory,
-             StoreWriter& writer)
+             Precision precision, StoreWriter& writer)
       : files_(files),
         features_(data.features),
         rows_(data.graph, normalisation),
         n_(data.num_nodes()),
         memory_(memory),
+        rounds_(precision == Precision::kBFloat16),
         writer_(writer),
         progress_("A·X", data.num_nodes()) {}
 
@@ -80,7 +92,8 @@ class Aggregator {
     if (whole) copy_strips(strip, source.data());
     const size_t strips = (width + strip - 1) / strip;
     size_t done = 0;  // rows × strips
-    ArrayWriter array = writer_.begin_array<float>("features", width);
+    ArrayWriter array =
+        rounds_ ? writer_.begin_array<BFloat16>("features", width) : writer_.begin_array<float>("features", width);
     for (size_t begin = 0, turn = 0; begin < n_; begin += chunk_rows, turn ^= 1) {
       const kernels::RowRange rows{begin, std::min<size_t>(n_, begin + chunk_rows)};
       float* chunk = chunks[turn].data();
@@ -97,10 +110,15 @@ class Aggregator {
         progress_.advance((done + rows.size()) / strips - done / strips);
         done += rows.size();
       }
-      array.append_behind(std::span<const float>(chunk, rows.size() * width));
+      const size_t size = rows.size() * width;
+      if (rounds_)
+        array.append_behind(std::span<const BFloat16>(round_in_place(chunk, size), size));
+      else
+        array.append_behind(std::span<const float>(chunk, size));
     }
     writer_.end_array("features", array);
-    writer_.declare_features(FeatureMatrix::Kind::kDense32, features_.columns());
+    writer_.declare_features(rounds_ ? FeatureMatrix::Kind::kDenseBFloat16 : FeatureMatrix::Kind::kDense32,
+                             features_.columns());
   }
 
   // All strips, one after another.
@@ -260,21 +278,22 @@ class Aggregator {
   const NormalisedRows rows_;
   const NodeId n_;
   const uint64_t memory_;
+  const bool rounds_;
   bool keeps_pages_ = true;
   std::vector<NormalisedRows::SparseRows> made_;
   StoreWriter& writer_;
   Progress progress_;
 };
 
-// The product that is kept there; nothing if there is none, or one of other content, or a damaged one.
-std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key,
-                                          const FeatureMatrix& features) {
+// What is kept there; nothing if there is none, or one of other content, or a damaged one.
+std::optional<FeatureMatrix> find_features(const fs::path& path, const char* name, const nlohmann::json& key,
+                                           const FeatureMatrix& features) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
     const Store kept(path);
     FeatureMatrix product = kept.dataset().features;
-    if (kept.extra().value("aggregated", nlohmann::json()) == key && product.rows() == features.rows() &&
+    if (kept.extra().value(name, nlohmann::json()) == key && product.rows() == features.rows() &&
         product.columns() == features.columns() && product.is_dense() == features.is_dense())
       return product;
     log::note("{} was computed from other data: computing it again", path.string());
@@ -300,25 +319,31 @@ std::unique_ptr<StoreWriter> write_elsewhere(const fs::path& path, const Error& 
   }
 }
 
+// A store of features and no edges, bound to what they were made from by `name`.
+FeatureMatrix finish_features(const Dataset& data, const char* name, const nlohmann::json& key, StoreWriter& writer) {
+  writer.write_array("adjacency_offsets",
+                     std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
+  writer.write_array("adjacency_targets", std::span<const NodeId>());
+  writer.declare_graph(data.num_nodes(), 0, 0, data.graph.directed(), false);
+  writer.set_extra(name, key);
+  check_mappings();
+  writer.finish(data.name, FeatureHash::kOfBytes);
+  return Store(writer.target(), Verify::kShapesOnly).dataset().features;
+}
+
 struct ProductSource {
   const Store& files;
   Dataset data;  // of the files, perhaps with other features
   const Normalisation& normalisation;
   uint64_t memory;
+  Precision precision = Precision::kFloat32;
 };
 
 // Written by `writer` and opened.
 FeatureMatrix write_product(const ProductSource& source, const nlohmann::json& key, StoreWriter& writer) {
   const Dataset& data = source.data;
-  Aggregator(source.files, data, source.normalisation, source.memory, writer).write();
-  writer.write_array("adjacency_offsets",
-                     std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
-  writer.write_array("adjacency_targets", std::span<const NodeId>());
-  writer.declare_graph(data.num_nodes(), 0, 0, data.graph.directed(), false);
-  writer.set_extra("aggregated", key);
-  check_mappings();
-  writer.finish(data.name, FeatureHash::kOfBytes);
-  return Store(writer.target(), Verify::kShapesOnly).dataset().features;
+  Aggregator(source.files, data, source.normalisation, source.memory, source.precision, writer).write();
+  return finish_features(data, "aggregated", key, writer);
 }
 
 enum class Unwritable { kRefuse, kElsewhere };
@@ -334,7 +359,8 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_norm
     path += "-rows";
     key["rows"] = "normalised";
   }
-  if (auto found = find_product(path, key, features)) return *std::move(found);
+  if (source.precision == Precision::kBFloat16) key["precision"] = "bfloat16";
+  if (auto found = find_features(path, "aggregated", key, features)) return *std::move(found);
   if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only if it is needed
   // What a crash of the machine damages is found by its checksums, and computed again.
   std::unique_ptr<StoreWriter> writer;
@@ -362,14 +388,39 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_norm
 }  // namespace
 
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
-                                  bool rows_normalised) {
-  return ensure_product(aggregated_path(layout, normalisation), {*layout.files, layout.data, normalisation, memory},
-                        rows_normalised, Unwritable::kRefuse);
+                                  bool rows_normalised, Precision precision) {
+  if (!layout.data.features.is_dense()) precision = Precision::kFloat32;
+  return ensure_product(aggregated_path(layout, normalisation, precision),
+                        {*layout.files, layout.data, normalisation, memory, precision}, rows_normalised,
+                        Unwritable::kRefuse);
+}
+
+FeatureMatrix rounded_features(const ClusterLayout& layout) {
+  const FeatureMatrix& x = layout.data.features;
+  if (x.kind() != FeatureMatrix::Kind::kDense32) return x;
+  const fs::path path = rounded_path(layout);
+  const nlohmann::json key = {{"content", layout.data.content_hash}};
+  if (auto found = find_features(path, "rounded", key, x)) return *std::move(found);
+  StoreWriter writer(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
+  const size_t columns = x.columns();
+  ArrayWriter array = writer.begin_array<BFloat16>("features", columns);
+  Buffer<float> rows(kChunk * columns);
+  for (size_t begin = 0; begin < x.rows(); begin += kChunk) {
+    throw_if_interrupted();
+    const size_t end = std::min<size_t>(x.rows(), begin + kChunk), size = (end - begin) * columns;
+    std::copy_n(x.dense32().data() + begin * columns, size, rows.data());
+    array.append(std::span<const BFloat16>(round_in_place(rows.data(), size), size));
+    x.release_rows(begin, end);
+  }
+  writer.end_array("features", array);
+  writer.declare_features(FeatureMatrix::Kind::kDenseBFloat16, x.columns());
+  return finish_features(layout.data, "rounded", key, writer);
 }
 
 std::optional<FeatureMatrix> kept_aggregated_features(const Store& store, const Normalisation& normalisation) {
   const Dataset data = store.dataset();
-  return find_product(store_product(store, normalisation), product_key(data, normalisation), data.features);
+  return find_features(store_product(store, normalisation), "aggregated", product_key(data, normalisation),
+                       data.features);
 }
 
 uint64_t aggregation_memory(const Dataset& data) {
@@ -393,9 +444,12 @@ uint64_t least_aggregation_memory(const Dataset& data) {
          row * std::min<uint64_t>(kCopiedRows, nodes);
 }
 
-fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {
-  return layout.path / "aggregated" / normalisation.name();
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation, Precision precision) {
+  const char* suffix = precision == Precision::kBFloat16 ? "-bfloat16" : "";
+  return layout.path / "aggregated" / (normalisation.name() + suffix);
 }
+
+fs::path rounded_path(const ClusterLayout& layout) { return layout.path / "aggregated" / "features-bfloat16"; }
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
                                   bool rows_normalised) {
