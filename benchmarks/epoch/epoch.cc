@@ -2,7 +2,9 @@
 // of the same run). Batches have the sizes, degrees and feature widths of the paper's data sets; their edges are
 // random.
 //
-//   bench_epoch [--threads N] [--rounds N] [--dropout X] [ppi-3x512 reddit-4x128 amazon2m-3x400 …]
+//   bench_epoch [--threads N] [--rounds N] [--dropout X] [--precision bfloat16] [ppi-3x512 reddit-4x128 …]
+//
+// --precision bfloat16-hidden: by AVX512-BF16 instructions that the processor has and does not name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 
 #include "benchmarks/machine.h"
 #include "common/error.h"
+#include "kernels/bfloat16_hidden.h"
 #include "kernels/blas.h"
 #include "nn/adam.h"
 #include "nn/model.h"
@@ -50,10 +53,15 @@ EpochShape parse_shape(const std::string& name) {
 // As many different batches as are run before they come again.
 class SyntheticBatches {
  public:
-  SyntheticBatches(const EpochShape& shape, uint32_t count) : rows_(shape.train_nodes / shape.batches) {
+  SyntheticBatches(const EpochShape& shape, uint32_t count, kernels::Precision precision)
+      : rows_(shape.train_nodes / shape.batches) {
     const uint32_t nodes = rows_ * count;
     x_ = FeatureMatrix::dense(random_floats(size_t{nodes} * shape.features, 1), shape.features);
     aggregated_ = FeatureMatrix::dense(random_floats(size_t{nodes} * shape.features, 2), shape.features);
+    if (precision == kernels::Precision::kBFloat16) {
+      x_ = x_.rounded();
+      aggregated_ = aggregated_.rounded();
+    }
     make_labels(shape, nodes);
     batches_.resize(count);
     for (uint32_t i = 0; i < count; ++i) make_batch(shape, i);
@@ -140,18 +148,28 @@ double gemm_operations(const EpochShape& shape, uint32_t rows) {
 struct Settings {
   int threads = 0, rounds = 5;
   float dropout = 0.2f;
+  kernels::Precision precision = kernels::Precision::kFloat32;
 };
+
+void set_precision(const std::string& name, Settings& settings) {
+  settings.precision = name == "float32" ? kernels::Precision::kFloat32 : kernels::Precision::kBFloat16;
+  if (name == "bfloat16-hidden")
+    kernels::use_hidden_avx512();
+  else if (name != "float32" && name != "bfloat16")
+    throw Error(fmt::format("'{}' is no precision", name), {}, "float32, bfloat16 or bfloat16-hidden");
+}
 
 void run(const EpochShape& shape, const Settings& settings) {
   // Rounds of a fifth of a second (a stretch that a busy machine may leave undisturbed), or three steps if they are
   // long.
   const double operations = gemm_operations(shape, shape.train_nodes / shape.batches);
   const auto steps = static_cast<uint32_t>(std::clamp(6e10 / operations, 3.0, double(shape.batches)));
-  const SyntheticBatches batches(shape, std::min(steps, 50u));
+  const SyntheticBatches batches(shape, std::min(steps, 50u), settings.precision);
   ModelOptions options;
   options.layers = shape.layers;
   options.hidden = shape.hidden;
   options.dropout = settings.dropout;
+  options.precision = settings.precision;
   Model model(options, {shape.features, false, shape.classes, shape.multi_label}, 1);
   model.reserve({batches.rows(), 0});
   Adam adam({}, model);
@@ -189,6 +207,8 @@ int main(int argc, char** argv) {
       settings.rounds = std::atoi(argv[++i]);
     else if (word == "--dropout")
       settings.dropout = static_cast<float>(std::atof(argv[++i]));
+    else if (word == "--precision")
+      set_precision(argv[++i], settings);
     else
       names.push_back(word);
   }

@@ -199,7 +199,8 @@ class Laboratory {
     expect_near("activate", out, twin, 1e-5f);
     rows_pass("LayerNorm + ReLU backward", floats(3 * cells()), [&](RowRange rows) {
       float* own = &sums[rows.begin / kRows * 2 * s_.columns];
-      activate_backward(rows, ConstMatrix(gradient.data(), s_.rows, s_.columns), norm, linear, own, own + s_.columns);
+      activate_backward(rows, ConstMatrix(gradient.data(), s_.rows, s_.columns), norm, linear, linear, own,
+                        own + s_.columns);
     });
     print_bytes("column sums", floats(cells()), [&] {
       parallel_blocks(s_.columns, 64, [&](size_t begin, size_t end) {

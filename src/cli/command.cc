@@ -85,6 +85,8 @@ std::string describe_features(const FeatureMatrix& features) {
       return fmt::format("{}, dense float32", format_count(features.columns()));
     case FeatureMatrix::Kind::kDense16:
       return fmt::format("{}, dense float16", format_count(features.columns()));
+    case FeatureMatrix::Kind::kDenseBFloat16:
+      return fmt::format("{}, dense bfloat16", format_count(features.columns()));
     case FeatureMatrix::Kind::kIdentity:
       return "none (identity matrix)";
     case FeatureMatrix::Kind::kSparse:

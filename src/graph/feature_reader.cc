@@ -56,9 +56,16 @@ void FeatureReader::read_dense(std::span<const NodeId> ids, Rows& rows) const {
     });
     return SharedArray<T>({out, ids.size() * width}, std::shared_ptr<const void>());
   };
-  rows.matrix = matrix_.kind() == FeatureMatrix::Kind::kDense32
-                    ? FeatureMatrix::dense(gather(matrix_.dense32()), matrix_.columns())
-                    : FeatureMatrix::dense16(gather(matrix_.dense16()), matrix_.columns());
+  switch (matrix_.kind()) {
+    case FeatureMatrix::Kind::kDense32:
+      rows.matrix = FeatureMatrix::dense(gather(matrix_.dense32()), matrix_.columns());
+      return;
+    case FeatureMatrix::Kind::kDense16:
+      rows.matrix = FeatureMatrix::dense16(gather(matrix_.dense16()), matrix_.columns());
+      return;
+    default:
+      rows.matrix = FeatureMatrix::dense_bfloat16(gather(matrix_.dense_bfloat16()), matrix_.columns());
+  }
 }
 
 void FeatureReader::read_sparse(std::span<const NodeId> ids, Rows& rows) const {
@@ -85,8 +92,8 @@ void FeatureReader::read_sparse(std::span<const NodeId> ids, Rows& rows) const {
 
 void FeatureReader::Rows::place(const FeatureMatrix& like, uint64_t rows, uint64_t entries) {
   if (like.is_dense()) {
-    const bool halves = like.kind() == FeatureMatrix::Kind::kDense16;
-    dense_ = memory_.take<char>(rows * like.columns() * (halves ? sizeof(Half) : sizeof(float)));
+    const bool floats = like.kind() == FeatureMatrix::Kind::kDense32;
+    dense_ = memory_.take<char>(rows * like.columns() * (floats ? sizeof(float) : sizeof(Half)));
     return;
   }
   offsets_ = memory_.take<EdgeOffset>(rows + 1);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
+
+#include "common/threads.h"
 
 namespace cgcn {
 
@@ -48,6 +51,16 @@ FeatureMatrix FeatureMatrix::dense16(SharedArray<Half> values, uint32_t columns)
   return matrix;
 }
 
+FeatureMatrix FeatureMatrix::dense_bfloat16(SharedArray<BFloat16> values, uint32_t columns) {
+  CGCN_CHECK(columns > 0 && values.size() % columns == 0);
+  FeatureMatrix matrix;
+  matrix.kind_ = Kind::kDenseBFloat16;
+  matrix.rows_ = static_cast<NodeId>(values.size() / columns);
+  matrix.columns_ = columns;
+  matrix.dense_bfloat16_ = std::move(values);
+  return matrix;
+}
+
 FeatureMatrix FeatureMatrix::sparse(SharedArray<EdgeOffset> offsets, SharedArray<uint32_t> columns,
                                     SharedArray<float> values, uint32_t num_columns) {
   CGCN_CHECK(!offsets.empty() && offsets[offsets.size() - 1] == columns.size() && columns.size() == values.size());
@@ -68,8 +81,8 @@ FeatureMatrix FeatureMatrix::identity(NodeId size) {
 }
 
 uint64_t FeatureMatrix::stored_bytes() const {
-  return dense32_.size() * sizeof(float) + dense16_.size() * sizeof(Half) + offsets_.size() * sizeof(EdgeOffset) +
-         sparse_columns_.size() * (sizeof(uint32_t) + sizeof(float));
+  return dense32_.size() * sizeof(float) + dense16_.size() * sizeof(Half) + dense_bfloat16_.size() * sizeof(BFloat16) +
+         offsets_.size() * sizeof(EdgeOffset) + sparse_columns_.size() * (sizeof(uint32_t) + sizeof(float));
 }
 
 uint64_t FeatureMatrix::num_entries() const {
@@ -83,6 +96,8 @@ void FeatureMatrix::release_rows(size_t begin, size_t end) const {
     dense32_.release(begin * columns_, end * columns_);
   } else if (kind_ == Kind::kDense16) {
     dense16_.release(begin * columns_, end * columns_);
+  } else if (kind_ == Kind::kDenseBFloat16) {
+    dense_bfloat16_.release(begin * columns_, end * columns_);
   } else if (kind_ == Kind::kSparse) {
     sparse_columns_.release(offsets_[begin], offsets_[end]);
     sparse_values_.release(offsets_[begin], offsets_[end]);
@@ -93,6 +108,8 @@ void FeatureMatrix::copy_columns(NodeId v, size_t begin, size_t count, float* ou
   const size_t first = size_t{v} * columns_ + begin;
   if (kind_ == Kind::kDense32) {
     std::copy_n(dense32_.data() + first, count, out);
+  } else if (kind_ == Kind::kDenseBFloat16) {
+    for (size_t j = 0; j < count; ++j) out[j] = to_float(dense_bfloat16_[first + j]);
   } else {
     CGCN_CHECK(kind_ == Kind::kDense16);
     const Half* row = dense16_.data() + first;
@@ -125,6 +142,19 @@ FeatureMatrix FeatureMatrix::with_normalised_rows() const {
     divide_by_sum({values.data() + size_t{v} * columns_, columns_});
   }
   return dense(std::move(values), columns_);
+}
+
+FeatureMatrix FeatureMatrix::rounded() const {
+  if (!is_dense()) return *this;
+  Buffer<BFloat16> values(size_t{rows_} * columns_);
+  parallel_blocks(rows_, 1024, [&](size_t begin, size_t end) {
+    std::vector<float> row(columns_);
+    for (size_t v = begin; v < end; ++v) {
+      copy_row(static_cast<NodeId>(v), row.data());
+      for (size_t c = 0; c < columns_; ++c) values[v * columns_ + c] = to_bfloat16(row[c]);
+    }
+  });
+  return dense_bfloat16(std::move(values), columns_);
 }
 
 }  // namespace cgcn

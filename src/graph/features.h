@@ -1,10 +1,11 @@
-// The feature matrix X (or a product A·X): dense in float32 or float16, sparse rows, or the identity, which stands for
-// “no features” and takes no space (row v is the unit vector of v, as for the paper's Amazon).
+// The feature matrix X (or a product A·X): dense in float32, float16 or bfloat16, sparse rows, or the identity, which
+// stands for “no features” and takes no space (row v is the unit vector of v, as for the paper's Amazon).
 #pragma once
 
 #include <cstdint>
 #include <span>
 
+#include "common/bfloat16.h"
 #include "common/shared_array.h"
 #include "graph/csr_graph.h"
 
@@ -17,21 +18,24 @@ Half float_to_half(float value);  // to nearest, ties to even
 
 class FeatureMatrix {
  public:
-  enum class Kind { kDense32, kDense16, kSparse, kIdentity };
+  enum class Kind { kDense32, kDense16, kDenseBFloat16, kSparse, kIdentity };
 
   FeatureMatrix() = default;  // the identity of size 0
   static FeatureMatrix dense(SharedArray<float> values, uint32_t columns);
   static FeatureMatrix dense16(SharedArray<Half> values, uint32_t columns);
+  static FeatureMatrix dense_bfloat16(SharedArray<BFloat16> values, uint32_t columns);
   // Rows of (column, value); columns within a row rise.
   static FeatureMatrix sparse(SharedArray<EdgeOffset> offsets, SharedArray<uint32_t> columns, SharedArray<float> values,
                               uint32_t num_columns);
   static FeatureMatrix identity(NodeId size);
 
-  // Every row divided by its sum, a row of sum zero left as it is; half precision becomes single.
+  // Every row divided by its sum, a row of sum zero left as it is; what is dense becomes float32.
   FeatureMatrix with_normalised_rows() const;
+  // Dense in bfloat16; sparse ones as they are.
+  FeatureMatrix rounded() const;
 
   Kind kind() const { return kind_; }
-  bool is_dense() const { return kind_ == Kind::kDense32 || kind_ == Kind::kDense16; }
+  bool is_dense() const { return kind_ != Kind::kSparse && kind_ != Kind::kIdentity; }
   NodeId rows() const { return rows_; }
   uint32_t columns() const { return columns_; }
   uint64_t stored_bytes() const;
@@ -55,6 +59,7 @@ class FeatureMatrix {
 
   std::span<const float> dense32() const { return dense32_; }
   std::span<const Half> dense16() const { return dense16_; }
+  std::span<const BFloat16> dense_bfloat16() const { return dense_bfloat16_; }
   std::span<const EdgeOffset> sparse_offsets() const { return offsets_; }
   std::span<const uint32_t> sparse_columns() const { return sparse_columns_; }
   std::span<const float> sparse_values() const { return sparse_values_; }
@@ -65,6 +70,7 @@ class FeatureMatrix {
   uint32_t columns_ = 0;
   SharedArray<float> dense32_;
   SharedArray<Half> dense16_;
+  SharedArray<BFloat16> dense_bfloat16_;
   SharedArray<EdgeOffset> offsets_;
   SharedArray<uint32_t> sparse_columns_;
   SharedArray<float> sparse_values_;

@@ -140,10 +140,11 @@ void Store::verify_structure() const {
     check_rows("features", "features_columns", n, columns);
     check(array<float>("features_values").size() == array<uint32_t>("features_columns").size(), "features_values",
           "it is not as long as the columns");
-  } else if (kind == "dense32" || kind == "dense16") {
+  } else if (kind != "identity") {
     uint64_t width = 0;
-    const size_t size =
-        kind == "dense32" ? array<float>("features", &width).size() : array<Half>("features", &width).size();
+    const size_t size = kind == "dense32"   ? array<float>("features", &width).size()
+                        : kind == "dense16" ? array<Half>("features", &width).size()
+                                            : array<BFloat16>("features", &width).size();
     check(width == columns && columns > 0 && size == n * columns, "features", "its shape does not fit the graph");
   }
   const auto encoding = features.value("encoding", std::vector<ColumnEncoding>());
@@ -202,6 +203,8 @@ Dataset Store::dataset() const {
     dataset.features = FeatureMatrix::dense(array<float>("features"), columns);
   else if (kind == "dense16")
     dataset.features = FeatureMatrix::dense16(array<Half>("features"), columns);
+  else if (kind == "bfloat16")
+    dataset.features = FeatureMatrix::dense_bfloat16(array<BFloat16>("features"), columns);
   else if (kind == "sparse")
     dataset.features = FeatureMatrix::sparse(array<EdgeOffset>("features_offsets"), array<uint32_t>("features_columns"),
                                              array<float>("features_values"), columns);

@@ -102,7 +102,8 @@ void check_meta(const json& meta, const fs::path& file) {
                {{"kind", is_text, kText}, {"columns", is_count, kCount}, {"hash", is_feature_hash, kHash}}, file);
   check_columns(meta["features"], file);
   check_fields(meta["labels"], "labels.", {{"kind", is_text, kText}, {"classes", is_count, kCount}}, file);
-  check_choice(meta["features"]["kind"], "features.kind", {"dense32", "dense16", "sparse", "identity"}, file);
+  check_choice(meta["features"]["kind"], "features.kind", {"dense32", "dense16", "bfloat16", "sparse", "identity"},
+               file);
   check_choice(meta["labels"]["kind"], "labels.kind", {"single", "multi", "numbers", "none"}, file);
   check_choice(meta["ids"], "ids", {"range", "integers", "strings"}, file);
   for (const auto& [name, array] : meta["arrays"].items()) {

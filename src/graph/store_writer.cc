@@ -16,6 +16,8 @@ const char* kind_name(FeatureMatrix::Kind kind) {
       return "dense32";
     case FeatureMatrix::Kind::kDense16:
       return "dense16";
+    case FeatureMatrix::Kind::kDenseBFloat16:
+      return "bfloat16";
     case FeatureMatrix::Kind::kSparse:
       return "sparse";
     default:
@@ -56,6 +58,8 @@ FeatureMatrix staged_features(const fs::path& folder, FeatureMatrix::Kind kind, 
       return FeatureMatrix::dense(map_written<float>(folder, "features"), columns);
     case FeatureMatrix::Kind::kDense16:
       return FeatureMatrix::dense16(map_written<Half>(folder, "features"), columns);
+    case FeatureMatrix::Kind::kDenseBFloat16:
+      return FeatureMatrix::dense_bfloat16(map_written<BFloat16>(folder, "features"), columns);
     case FeatureMatrix::Kind::kSparse:
       return FeatureMatrix::sparse(map_written<EdgeOffset>(folder, "features_offsets"),
                                    map_written<uint32_t>(folder, "features_columns"),
@@ -149,6 +153,9 @@ void StoreWriter::write_features(const FeatureMatrix& features) {
       break;
     case FeatureMatrix::Kind::kDense16:
       write_array("features", features.dense16(), features.columns());
+      break;
+    case FeatureMatrix::Kind::kDenseBFloat16:
+      write_array("features", features.dense_bfloat16(), features.columns());
       break;
     case FeatureMatrix::Kind::kSparse:
       write_array("features_offsets", features.sparse_offsets());

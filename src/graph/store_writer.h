@@ -31,6 +31,10 @@ struct DTypeOf<Half> {
   static constexpr const char* name = "<f2";
 };
 template <>
+struct DTypeOf<BFloat16> {
+  static constexpr const char* name = "<u2";  // NumPy has no such type: the bits
+};
+template <>
 struct DTypeOf<uint32_t> {
   static constexpr const char* name = "<u4";
 };

@@ -46,57 +46,72 @@ HWY_INLINE Moments row_moments(const float* z, size_t width) {
   return {mean, 1.0f / __builtin_sqrtf(variance + kLayerNormEpsilon)};
 }
 
-HWY_INLINE void activate_row(const float* z, const LayerNorm& norm, Moments moments, const float* residual,
-                             size_t width, float* out) {
+// T: of the residual, and of out.
+template <class T>
+HWY_INLINE void activate_row(const float* z, const LayerNorm& norm, Moments moments, const T* residual, size_t width,
+                             T* out) {
   const FloatTag d;
   const FloatVector mean = hn::Set(d, moments.mean), inverse = hn::Set(d, moments.inverse_deviation);
   const auto finish = [&](FloatVector y, FloatVector scale, FloatVector offset, FloatVector added) HWY_ATTR {
     if (norm.on()) y = hn::MulAdd(hn::Mul(hn::Sub(y, mean), inverse), scale, offset);
     return hn::Add(hn::Max(y, hn::Zero(d)), added);
   };
-  const auto vector = [&](const float* from, size_t c)
-                          HWY_ATTR { return from == nullptr ? hn::Zero(d) : hn::LoadU(d, from + c); };
-  const auto first = [&](const float* from, size_t c, size_t rest)
-                         HWY_ATTR { return from == nullptr ? hn::Zero(d) : load_first(d, from + c, rest); };
+  const auto vector = [&](const auto* from, size_t c)
+                          HWY_ATTR { return from == nullptr ? hn::Zero(d) : load_values(d, from + c); };
+  const auto first = [&](const auto* from, size_t c, size_t rest)
+                         HWY_ATTR { return from == nullptr ? hn::Zero(d) : load_values(d, from + c, rest); };
   for_vectors(
       width,
       [&](size_t c) HWY_ATTR {
-        hn::StoreU(finish(vector(z, c), vector(norm.scale, c), vector(norm.offset, c), vector(residual, c)), d,
-                   out + c);
+        store_values(finish(vector(z, c), vector(norm.scale, c), vector(norm.offset, c), vector(residual, c)), d,
+                     out + c);
       },
       [&](size_t c, size_t rest) HWY_ATTR {
-        store_first(finish(first(z, c, rest), first(norm.scale, c, rest), first(norm.offset, c, rest),
-                           first(residual, c, rest)),
-                    d, out + c, rest);
+        store_values(finish(first(z, c, rest), first(norm.scale, c, rest), first(norm.offset, c, rest),
+                            first(residual, c, rest)),
+                     d, out + c, rest);
       });
 }
 
-void activate_rows(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstMatrix residual, Matrix out) {
+template <class T>
+void activate_matrix(RowRange rows, ConstMatrix z, const LayerNorm& norm, MatrixView<const T> residual,
+                     MatrixView<T> out) {
   for (size_t r = rows.begin; r < rows.end; ++r) {
     const Moments moments = norm.on() ? row_moments(z.row(r), z.columns) : Moments{};
     if (norm.mean != nullptr) {
       norm.mean[r] = moments.mean;
       norm.inverse_deviation[r] = moments.inverse_deviation;
     }
-    activate_row(z.row(r), norm, moments, residual.rows > 0 ? residual.row(r) : nullptr, z.columns, out.row(r));
+    activate_row<T>(z.row(r), norm, moments, residual.rows > 0 ? residual.row(r) : nullptr, z.columns, out.row(r));
   }
 }
 
-HWY_INLINE void relu_backward_row(const float* gradient, size_t width, float* z) {
+void activate_rows(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstRows residual, Rows out) {
+  if (out.is_half())
+    activate_matrix<BFloat16>(rows, z, norm, residual.halves(), out.halves());
+  else
+    activate_matrix<float>(rows, z, norm, residual.floats(), out.floats());
+}
+
+// T: of both gradients. dz may begin where z begins: what is written lies behind what is still to be read.
+template <class T>
+HWY_INLINE void relu_backward_row(const T* gradient, size_t width, const float* z, T* dz) {
   const FloatTag d;
   const auto pass = [&](FloatVector at, FloatVector g)
                         HWY_ATTR { return hn::IfThenElseZero(hn::Gt(at, hn::Zero(d)), g); };
   for_vectors(
-      width, [&](size_t c) HWY_ATTR { hn::StoreU(pass(hn::LoadU(d, z + c), hn::LoadU(d, gradient + c)), d, z + c); },
+      width,
+      [&](size_t c) HWY_ATTR { store_values(pass(hn::LoadU(d, z + c), load_values(d, gradient + c)), d, dz + c); },
       [&](size_t c, size_t rest) HWY_ATTR {
-        store_first(pass(load_first(d, z + c, rest), load_first(d, gradient + c, rest)), d, z + c, rest);
+        store_values(pass(load_first(d, z + c, rest), load_values(d, gradient + c, rest)), d, dz + c, rest);
       });
 }
 
 // With x̂ the normalised row, g the gradient that ReLU lets through and s the scale:
 // dz = (g·s - mean(g·s) - x̂·mean(g·s·x̂)) / deviation.
-HWY_INLINE void norm_backward_row(const float* gradient, const LayerNorm& norm, Moments moments, size_t width, float* z,
-                                  float* scale_gradient, float* offset_gradient) {
+template <class T>
+HWY_INLINE void norm_backward_row(const T* gradient, const LayerNorm& norm, Moments moments, size_t width,
+                                  const float* z, T* dz, float* scale_gradient, float* offset_gradient) {
   const FloatTag d;
   const FloatVector mean = hn::Set(d, moments.mean), inverse = hn::Set(d, moments.inverse_deviation);
   FloatVector sum = hn::Zero(d), product = hn::Zero(d);
@@ -108,7 +123,7 @@ HWY_INLINE void norm_backward_row(const float* gradient, const LayerNorm& norm, 
       width,
       [&](size_t c) HWY_ATTR {
         const FloatVector x = normalised(hn::LoadU(d, z + c)), scale = hn::LoadU(d, norm.scale + c);
-        const FloatVector g = through(x, scale, hn::LoadU(d, norm.offset + c), hn::LoadU(d, gradient + c));
+        const FloatVector g = through(x, scale, hn::LoadU(d, norm.offset + c), load_values(d, gradient + c));
         hn::StoreU(hn::MulAdd(g, x, hn::LoadU(d, scale_gradient + c)), d, scale_gradient + c);
         hn::StoreU(hn::Add(g, hn::LoadU(d, offset_gradient + c)), d, offset_gradient + c);
         const FloatVector scaled = hn::Mul(g, scale);
@@ -119,7 +134,7 @@ HWY_INLINE void norm_backward_row(const float* gradient, const LayerNorm& norm, 
         // Lanes beyond the row have g = 0, so that they add nothing.
         const FloatVector x = normalised(load_first(d, z + c, rest)), scale = load_first(d, norm.scale + c, rest);
         const FloatVector g =
-            through(x, scale, load_first(d, norm.offset + c, rest), load_first(d, gradient + c, rest));
+            through(x, scale, load_first(d, norm.offset + c, rest), load_values(d, gradient + c, rest));
         store_first(hn::MulAdd(g, x, load_first(d, scale_gradient + c, rest)), d, scale_gradient + c, rest);
         store_first(hn::Add(g, load_first(d, offset_gradient + c, rest)), d, offset_gradient + c, rest);
         const FloatVector scaled = hn::Mul(g, scale);
@@ -136,39 +151,58 @@ HWY_INLINE void norm_backward_row(const float* gradient, const LayerNorm& norm, 
   for_vectors(
       width,
       [&](size_t c) HWY_ATTR {
-        hn::StoreU(back(normalised(hn::LoadU(d, z + c)), hn::LoadU(d, norm.scale + c), hn::LoadU(d, norm.offset + c),
-                        hn::LoadU(d, gradient + c)),
-                   d, z + c);
+        store_values(back(normalised(hn::LoadU(d, z + c)), hn::LoadU(d, norm.scale + c), hn::LoadU(d, norm.offset + c),
+                          load_values(d, gradient + c)),
+                     d, dz + c);
       },
       [&](size_t c, size_t rest) HWY_ATTR {
-        store_first(back(normalised(load_first(d, z + c, rest)), load_first(d, norm.scale + c, rest),
-                         load_first(d, norm.offset + c, rest), load_first(d, gradient + c, rest)),
-                    d, z + c, rest);
+        store_values(back(normalised(load_first(d, z + c, rest)), load_first(d, norm.scale + c, rest),
+                          load_first(d, norm.offset + c, rest), load_values(d, gradient + c, rest)),
+                     d, dz + c, rest);
       });
 }
 
-void activate_backward_rows(RowRange rows, ConstMatrix output_gradient, const LayerNorm& norm, Matrix z,
-                            float* scale_gradient, float* offset_gradient) {
+template <class T>
+void activate_backward_matrix(RowRange rows, MatrixView<const T> output_gradient, const LayerNorm& norm, ConstMatrix z,
+                              MatrixView<T> dz, float* scale_gradient, float* offset_gradient) {
   for (size_t r = rows.begin; r < rows.end; ++r) {
     if (norm.on())
-      norm_backward_row(output_gradient.row(r), norm, {norm.mean[r], norm.inverse_deviation[r]}, z.columns, z.row(r),
-                        scale_gradient, offset_gradient);
+      norm_backward_row<T>(output_gradient.row(r), norm, {norm.mean[r], norm.inverse_deviation[r]}, z.columns, z.row(r),
+                           dz.row(r), scale_gradient, offset_gradient);
     else
-      relu_backward_row(output_gradient.row(r), z.columns, z.row(r));
+      relu_backward_row<T>(output_gradient.row(r), z.columns, z.row(r), dz.row(r));
   }
 }
 
-void sum_columns(RowRange rows, ConstMatrix m, float* sums) {
+void activate_backward_rows(RowRange rows, ConstRows output_gradient, const LayerNorm& norm, ConstMatrix z, Rows dz,
+                            float* scale_gradient, float* offset_gradient) {
+  if (dz.is_half())
+    activate_backward_matrix<BFloat16>(rows, output_gradient.halves(), norm, z, dz.halves(), scale_gradient,
+                                       offset_gradient);
+  else
+    activate_backward_matrix<float>(rows, output_gradient.floats(), norm, z, dz.floats(), scale_gradient,
+                                    offset_gradient);
+}
+
+template <class T>
+void sum_matrix_columns(RowRange rows, MatrixView<const T> m, float* sums) {
   const FloatTag d;
   for (size_t r = rows.begin; r < rows.end; ++r) {
-    const float* row = m.row(r);
+    const T* row = m.row(r);
     for_vectors(
         m.columns,
-        [&](size_t c) HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, sums + c), hn::LoadU(d, row + c)), d, sums + c); },
+        [&](size_t c) HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, sums + c), load_values(d, row + c)), d, sums + c); },
         [&](size_t c, size_t rest) HWY_ATTR {
-          store_first(hn::Add(load_first(d, sums + c, rest), load_first(d, row + c, rest)), d, sums + c, rest);
+          store_first(hn::Add(load_first(d, sums + c, rest), load_values(d, row + c, rest)), d, sums + c, rest);
         });
   }
+}
+
+void sum_columns(RowRange rows, ConstRows m, float* sums) {
+  if (m.is_half())
+    sum_matrix_columns(rows, m.halves(), sums);
+  else
+    sum_matrix_columns(rows, m.floats(), sums);
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE
@@ -181,14 +215,14 @@ HWY_EXPORT(activate_rows);
 HWY_EXPORT(activate_backward_rows);
 HWY_EXPORT(sum_columns);
 
-void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstMatrix residual, Matrix out) {
+void activate(RowRange rows, ConstMatrix z, const LayerNorm& norm, ConstRows residual, Rows out) {
   HWY_DYNAMIC_DISPATCH(activate_rows)(rows, z, norm, residual, out);
 }
-void activate_backward(RowRange rows, ConstMatrix output_gradient, const LayerNorm& norm, Matrix z,
+void activate_backward(RowRange rows, ConstRows output_gradient, const LayerNorm& norm, ConstMatrix z, Rows dz,
                        float* scale_gradient, float* offset_gradient) {
-  HWY_DYNAMIC_DISPATCH(activate_backward_rows)(rows, output_gradient, norm, z, scale_gradient, offset_gradient);
+  HWY_DYNAMIC_DISPATCH(activate_backward_rows)(rows, output_gradient, norm, z, dz, scale_gradient, offset_gradient);
 }
-void add_column_sums(RowRange rows, ConstMatrix m, float* sums) { HWY_DYNAMIC_DISPATCH(sum_columns)(rows, m, sums); }
+void add_column_sums(RowRange rows, ConstRows m, float* sums) { HWY_DYNAMIC_DISPATCH(sum_columns)(rows, m, sums); }
 
 }  // namespace cgcn::kernels
 #endif

@@ -15,12 +15,12 @@ HWY_INLINE void for_columns(size_t width, Work&& work) {
   for_vectors(
       width,
       [&](size_t c) HWY_ATTR {
-        work([&](const float* from) HWY_ATTR { return hn::LoadU(d, from + c); },
-             [&](FloatVector v, float* to) HWY_ATTR { hn::StoreU(v, d, to + c); });
+        work([&](const auto* from) HWY_ATTR { return load_values(d, from + c); },
+             [&](FloatVector v, auto* to) HWY_ATTR { store_values(v, d, to + c); });
       },
       [&](size_t c, size_t rest) HWY_ATTR {
-        work([&](const float* from) HWY_ATTR { return load_first(d, from + c, rest); },
-             [&](FloatVector v, float* to) HWY_ATTR { store_first(v, d, to + c, rest); });
+        work([&](const auto* from) HWY_ATTR { return load_values(d, from + c, rest); },
+             [&](FloatVector v, auto* to) HWY_ATTR { store_values(v, d, to + c, rest); });
       });
 }
 
@@ -34,11 +34,14 @@ void column_squares(RowRange rows, ConstMatrix m, const float* mean, float* sums
   }
 }
 
-void normalise(RowRange rows, ConstMatrix z, const BatchNorm& norm, ConstMatrix residual, Matrix out) {
+template <class T>
+void normalise_matrix(RowRange rows, ConstMatrix z, const BatchNorm& norm, MatrixView<const T> residual,
+                      MatrixView<T> out) {
   const FloatTag d;
   for (size_t r = rows.begin; r < rows.end; ++r) {
-    const float *from = z.row(r), *added = residual.rows > 0 ? residual.row(r) : nullptr;
-    float* to = out.row(r);
+    const float* from = z.row(r);
+    const T* added = residual.rows > 0 ? residual.row(r) : nullptr;
+    T* to = out.row(r);
     for_columns(z.columns, [&](auto&& load, auto&& store) HWY_ATTR {
       const FloatVector x = hn::Mul(hn::Sub(load(from), load(norm.mean)), load(norm.inverse_deviation));
       const FloatVector y = hn::Max(hn::MulAdd(x, load(norm.scale), load(norm.offset)), hn::Zero(d));
@@ -47,11 +50,20 @@ void normalise(RowRange rows, ConstMatrix z, const BatchNorm& norm, ConstMatrix 
   }
 }
 
-void norm_gradients(RowRange rows, ConstMatrix output_gradient, const BatchNorm& norm, ConstMatrix z,
-                    float* scale_gradient, float* offset_gradient) {
+void normalise(RowRange rows, ConstMatrix z, const BatchNorm& norm, ConstRows residual, Rows out) {
+  if (out.is_half())
+    normalise_matrix<BFloat16>(rows, z, norm, residual.halves(), out.halves());
+  else
+    normalise_matrix<float>(rows, z, norm, residual.floats(), out.floats());
+}
+
+template <class T>
+void matrix_norm_gradients(RowRange rows, MatrixView<const T> output_gradient, const BatchNorm& norm, ConstMatrix z,
+                           float* scale_gradient, float* offset_gradient) {
   const FloatTag d;
   for (size_t r = rows.begin; r < rows.end; ++r) {
-    const float *from = z.row(r), *gradient = output_gradient.row(r);
+    const float* from = z.row(r);
+    const T* gradient = output_gradient.row(r);
     for_columns(z.columns, [&](auto&& load, auto&& store) HWY_ATTR {
       const FloatVector x = hn::Mul(hn::Sub(load(from), load(norm.mean)), load(norm.inverse_deviation));
       const auto passes = hn::Gt(hn::MulAdd(x, load(norm.scale), load(norm.offset)), hn::Zero(d));
@@ -62,13 +74,24 @@ void norm_gradients(RowRange rows, ConstMatrix output_gradient, const BatchNorm&
   }
 }
 
-void normalise_backward(RowRange rows, ConstMatrix output_gradient, const BatchNorm& norm, const float* scale_gradient,
-                        const float* offset_gradient, Matrix z) {
+void norm_gradients(RowRange rows, ConstRows output_gradient, const BatchNorm& norm, ConstMatrix z,
+                    float* scale_gradient, float* offset_gradient) {
+  if (output_gradient.is_half())
+    matrix_norm_gradients(rows, output_gradient.halves(), norm, z, scale_gradient, offset_gradient);
+  else
+    matrix_norm_gradients(rows, output_gradient.floats(), norm, z, scale_gradient, offset_gradient);
+}
+
+template <class T>
+void normalise_matrix_backward(RowRange rows, MatrixView<const T> output_gradient, const BatchNorm& norm,
+                               const float* scale_gradient, const float* offset_gradient, ConstMatrix z,
+                               MatrixView<T> dz) {
   const FloatTag d;
   const FloatVector share = hn::Set(d, 1.0f / static_cast<float>(z.rows));
   for (size_t r = rows.begin; r < rows.end; ++r) {
-    const float* gradient = output_gradient.row(r);
-    float* row = z.row(r);
+    const T* gradient = output_gradient.row(r);
+    const float* row = z.row(r);
+    T* to = dz.row(r);
     for_columns(z.columns, [&](auto&& load, auto&& store) HWY_ATTR {
       const FloatVector inverse = load(norm.inverse_deviation), scale = load(norm.scale);
       const FloatVector x = hn::Mul(hn::Sub(load(row), load(norm.mean)), inverse);
@@ -76,9 +99,19 @@ void normalise_backward(RowRange rows, ConstMatrix output_gradient, const BatchN
       const FloatVector g = hn::IfThenElseZero(passes, load(gradient));
       const FloatVector centred = hn::NegMulAdd(share, load(offset_gradient), g);
       const FloatVector back = hn::NegMulAdd(hn::Mul(x, share), load(scale_gradient), centred);
-      store(hn::Mul(back, hn::Mul(scale, inverse)), row);
+      store(hn::Mul(back, hn::Mul(scale, inverse)), to);
     });
   }
+}
+
+void normalise_backward(RowRange rows, ConstRows output_gradient, const BatchNorm& norm, const float* scale_gradient,
+                        const float* offset_gradient, ConstMatrix z, Rows dz) {
+  if (dz.is_half())
+    normalise_matrix_backward<BFloat16>(rows, output_gradient.halves(), norm, scale_gradient, offset_gradient, z,
+                                        dz.halves());
+  else
+    normalise_matrix_backward<float>(rows, output_gradient.floats(), norm, scale_gradient, offset_gradient, z,
+                                     dz.floats());
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE
@@ -95,16 +128,16 @@ HWY_EXPORT(normalise_backward);
 void add_column_squares(RowRange rows, ConstMatrix m, const float* mean, float* sums) {
   HWY_DYNAMIC_DISPATCH(column_squares)(rows, m, mean, sums);
 }
-void normalise_columns(RowRange rows, ConstMatrix z, const BatchNorm& norm, ConstMatrix residual, Matrix out) {
+void normalise_columns(RowRange rows, ConstMatrix z, const BatchNorm& norm, ConstRows residual, Rows out) {
   HWY_DYNAMIC_DISPATCH(normalise)(rows, z, norm, residual, out);
 }
-void add_norm_gradients(RowRange rows, ConstMatrix output_gradient, const BatchNorm& norm, ConstMatrix z,
+void add_norm_gradients(RowRange rows, ConstRows output_gradient, const BatchNorm& norm, ConstMatrix z,
                         float* scale_gradient, float* offset_gradient) {
   HWY_DYNAMIC_DISPATCH(norm_gradients)(rows, output_gradient, norm, z, scale_gradient, offset_gradient);
 }
-void normalise_columns_backward(RowRange rows, ConstMatrix output_gradient, const BatchNorm& norm,
-                                const float* scale_gradient, const float* offset_gradient, Matrix z) {
-  HWY_DYNAMIC_DISPATCH(normalise_backward)(rows, output_gradient, norm, scale_gradient, offset_gradient, z);
+void normalise_columns_backward(RowRange rows, ConstRows output_gradient, const BatchNorm& norm,
+                                const float* scale_gradient, const float* offset_gradient, ConstMatrix z, Rows dz) {
+  HWY_DYNAMIC_DISPATCH(normalise_backward)(rows, output_gradient, norm, scale_gradient, offset_gradient, z, dz);
 }
 
 }  // namespace cgcn::kernels

@@ -1,29 +1,15 @@
-// bfloat16: the upper half of a float32, eight bits of precision with the range of float32. A matrix of such numbers
-// takes half the memory; sums are float32 everywhere.
+// Matrices in float32 or in bfloat16, which take half the memory; sums are float32 everywhere.
 #pragma once
 
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
+#include "common/bfloat16.h"
 #include "common/error.h"
 #include "kernels/matrix.h"
 
 namespace cgcn::kernels {
 
-struct BFloat16 {
-  uint16_t bits = 0;
-};
-
-inline float to_float(float value) { return value; }
-inline float to_float(BFloat16 value) { return std::bit_cast<float>(uint32_t{value.bits} << 16); }
-// To nearest, ties to even; what is no number stays none.
-inline BFloat16 to_bfloat16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if (value != value) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
-  return {static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
-}
 inline void store(float value, float& to) { to = value; }
 inline void store(float value, BFloat16& to) { to = to_bfloat16(value); }
 
@@ -94,6 +80,10 @@ using ConstRows = RowsView<const void>;
 
 inline Rows padded(void* data, size_t rows, size_t columns, Precision precision) {
   return {data, rows, columns, padded_stride(columns, precision), precision};
+}
+// What float32 rows are rounded to in place: each begins where it began.
+inline HalfMatrix halves_of(Matrix m) {
+  return {reinterpret_cast<BFloat16*>(m.data), m.rows, m.columns, m.stride * sizeof(float) / sizeof(BFloat16)};
 }
 
 }  // namespace cgcn::kernels

@@ -7,59 +7,86 @@
 
 #include "common/buffer.h"
 #include "hwy/foreach_target.h"
+#include "kernels/bfloat16_hidden.h"
+#include "kernels/gemm.h"
 #include "kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
 
-// kRows rows by one panel: two rows of B lie in one vector, which is parted into the even and the odd one.
-template <int kRows>
-HWY_INLINE void multiply_panel(ConstHalfMatrix a, const BFloat16* panel, size_t r, size_t c, const float* bias,
-                               const Rows& to) {
+using WordTag = hn::RebindToUnsigned<FloatTag>;
+using WordVector = hn::Vec<WordTag>;
+
+void widen_rows(ConstHalfMatrix from, Matrix to) {
   const FloatTag d;
-  const hn::RebindToUnsigned<FloatTag> du;
-  constexpr size_t kMostVectors =
-      PackedMatrix::kPanel / HWY_LANES(float) > 0 ? PackedMatrix::kPanel / HWY_LANES(float) : 1;
-  const size_t lanes = hn::Lanes(d);
-  FloatVector sums[kRows][kMostVectors];
-  for (size_t first = 0; first < PackedMatrix::kPanel; first += kMostVectors * lanes) {
-    for (auto& row : sums)
-      for (FloatVector& sum : row) sum = hn::Zero(d);
-    for (size_t k = 0; k < a.columns; k += 2) {
-      FloatVector even[kMostVectors], odd[kMostVectors];
-      for (size_t v = 0; v < kMostVectors; ++v) {
-        const auto pairs = hn::LoadU(du, reinterpret_cast<const uint32_t*>(panel + (k + 0) * 16) + first + v * lanes);
-        even[v] = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
-        odd[v] = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xFFFF0000u)));
-      }
-      for (int i = 0; i < kRows; ++i) {
-        const BFloat16* row = a.row(r + static_cast<size_t>(i));
-        const FloatVector x = hn::Set(d, to_float(row[k]));
-        const FloatVector y = hn::Set(d, k + 1 < a.columns ? to_float(row[k + 1]) : 0.0f);
-        for (size_t v = 0; v < kMostVectors; ++v)
-          sums[i][v] = hn::MulAdd(y, odd[v], hn::MulAdd(x, even[v], sums[i][v]));
-      }
-    }
-    HWY_ALIGN float values[PackedMatrix::kPanel];
-    for (int i = 0; i < kRows; ++i) {
-      for (size_t v = 0; v < kMostVectors; ++v) hn::StoreU(sums[i][v], d, values + v * lanes);
-      const size_t begin = c + first, end = std::min(to.columns, begin + kMostVectors * lanes);
-      to.visit([&](auto out) {
-        for (size_t j = begin; j < end; ++j)
-          store(values[j - begin] + (bias != nullptr ? bias[j] : 0.0f), out.row(r + static_cast<size_t>(i))[j]);
-      });
-    }
+  for (size_t r = 0; r < from.rows; ++r) {
+    const BFloat16* in = from.row(r);
+    float* out = to.row(r);
+    for_vectors(
+        from.columns, [&](size_t c) HWY_ATTR { hn::StoreU(load_values(d, in + c), d, out + c); },
+        [&](size_t c, size_t rest) HWY_ATTR { store_first(load_values(d, in + c, rest), d, out + c, rest); });
   }
 }
 
-void multiply_float32(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
-  constexpr int kRows = 4;
-  for (size_t c = 0; c < to.columns; c += PackedMatrix::kPanel) {
-    size_t r = 0;
-    for (; r + kRows <= a.rows; r += kRows) multiply_panel<kRows>(a, b.panel(c), r, c, bias, to);
-    for (; r < a.rows; ++r) multiply_panel<1>(a, b.panel(c), r, c, bias, to);
+// Rows k0 … of B, whose columns have room up to whole panels. k0 is even.
+void widen_panels(const PackedMatrix& b, size_t k0, Matrix to) {
+  const FloatTag d;
+  const WordTag words;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t c = 0; c < b.columns; c += PackedMatrix::kPanel)
+    for (size_t k = 0; k < to.rows; k += 2) {
+      const auto* pairs = reinterpret_cast<const uint32_t*>(b.panel(c) + (k0 + k) * PackedMatrix::kPanel);
+      for (size_t i = 0; i < PackedMatrix::kPanel; i += lanes) {
+        const WordVector both = hn::LoadU(words, pairs + i);
+        hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(both)), d, to.row(k) + c + i);
+        if (k + 1 == to.rows) continue;
+        hn::StoreU(hn::BitCast(d, hn::And(both, hn::Set(words, 0xFFFF0000u))), d, to.row(k + 1) + c + i);
+      }
+    }
+}
+
+void add_bias_and_round(ConstMatrix from, const float* bias, HalfMatrix to) {
+  const FloatTag d;
+  for (size_t r = 0; r < to.rows; ++r) {
+    const float* in = from.row(r);
+    BFloat16* out = to.row(r);
+    for_vectors(
+        to.columns,
+        [&](size_t c) HWY_ATTR {
+          const FloatVector sum = hn::LoadU(d, in + c);
+          store_values(bias == nullptr ? sum : hn::Add(sum, hn::LoadU(d, bias + c)), d, out + c);
+        },
+        [&](size_t c, size_t rest) HWY_ATTR {
+          const FloatVector sum = load_first(d, in + c, rest);
+          store_values(bias == nullptr ? sum : hn::Add(sum, load_first(d, bias + c, rest)), d, out + c, rest);
+        });
   }
 }
+
+// Columns of two rows, the upper one's number in the lower half of each word. A row below the last: zeros.
+template <class T>
+void pack_pairs(MatrixView<const T> b, RowRange columns, BFloat16* packed) {
+  const FloatTag d;
+  const WordTag words;
+  const size_t lanes = hn::Lanes(d), height = PackedMatrix::round_up(b.rows);
+  for (size_t c = columns.begin; c < PackedMatrix::round_up(columns.end); c += PackedMatrix::kPanel)
+    for (size_t k = 0; k < height; k += 2)
+      for (size_t i = 0; i < PackedMatrix::kPanel; i += lanes) {
+        const size_t column = c + i, rest = column < columns.end ? columns.end - column : 0;
+        const auto row = [&](size_t r) HWY_ATTR {
+          if (r >= b.rows || rest == 0) return hn::Zero(words);
+          const FloatVector v =
+              rest >= lanes ? load_values(d, b.row(r) + column) : load_values(d, b.row(r) + column, rest);
+          return rounded_bits(v);
+        };
+        const WordVector low = hn::ShiftRight<16>(row(k)), high = hn::And(row(k + 1), hn::Set(words, 0xFFFF0000u));
+        auto* panel = reinterpret_cast<uint32_t*>(packed + c * height + k * PackedMatrix::kPanel);
+        hn::StoreU(hn::Or(low, high), words, panel + i);
+      }
+}
+
+void pack_float_pairs(ConstMatrix b, RowRange columns, BFloat16* packed) { pack_pairs(b, columns, packed); }
+void pack_half_pairs(ConstHalfMatrix b, RowRange columns, BFloat16* packed) { pack_pairs(b, columns, packed); }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,40 +94,91 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cgcn::kernels {
 
-HWY_EXPORT(multiply_float32);
+HWY_EXPORT(widen_rows);
+HWY_EXPORT(widen_panels);
+HWY_EXPORT(add_bias_and_round);
+HWY_EXPORT(pack_float_pairs);
+HWY_EXPORT(pack_half_pairs);
 
 namespace {
 
-// at(k, c): element of B, rounded; zero outside of rows × columns.
-template <class At>
-void pack_elements(size_t rows, RowRange columns, BFloat16* packed, At&& at) {
-  const size_t height = PackedMatrix::round_up(rows);
+void pack_floats(ConstMatrix b, RowRange columns, BFloat16* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_float_pairs)(b, columns, packed);
+}
+void pack_halves(ConstHalfMatrix b, RowRange columns, BFloat16* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_half_pairs)(b, columns, packed);
+}
+void pack_transposed_floats(ConstMatrix w, RowRange columns, BFloat16* packed) {
+  constexpr size_t kPanel = PackedMatrix::kPanel;
+  const size_t height = PackedMatrix::round_up(w.columns);
   for (size_t c = columns.begin; c < PackedMatrix::round_up(columns.end); ++c) {
-    BFloat16* panel = packed + c / PackedMatrix::kPanel * PackedMatrix::kPanel * height + c % PackedMatrix::kPanel * 2;
+    BFloat16* panel = packed + c / kPanel * kPanel * height + c % kPanel * 2;
     for (size_t k = 0; k < height; ++k)
-      panel[k / 2 * 2 * PackedMatrix::kPanel + k % 2] = k < rows && c < columns.end ? at(k, c) : BFloat16();
+      panel[k / 2 * 2 * kPanel + k % 2] = k < w.columns && c < columns.end ? to_bfloat16(w.row(c)[k]) : BFloat16();
   }
 }
 
-void pack_floats(ConstMatrix b, RowRange columns, BFloat16* packed) {
-  pack_elements(b.rows, columns, packed, [&](size_t k, size_t c) { return to_bfloat16(b.row(k)[c]); });
-}
-void pack_transposed_floats(ConstMatrix w, RowRange columns, BFloat16* packed) {
-  pack_elements(w.columns, columns, packed, [&](size_t k, size_t c) { return to_bfloat16(w.row(c)[k]); });
-}
-void pack_halves(ConstHalfMatrix b, RowRange columns, BFloat16* packed) {
-  pack_elements(b.rows, columns, packed, [&](size_t k, size_t c) { return b.row(k)[c]; });
-}
-void transpose_halves(ConstHalfMatrix a, HalfMatrix out) {
-  for (size_t r = 0; r < out.rows; ++r)
-    for (size_t c = 0; c < out.columns; ++c) out.row(r)[c] = c < a.rows ? a.row(c)[r] : BFloat16();
-}
-void multiply_portable(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
-  HWY_DYNAMIC_DISPATCH(multiply_float32)(a, b, c, bias);
+// The products of processors without such instructions: blocks of the factors become float32 in buffers of the thread,
+// small enough for the second-level cache, and OpenBLAS multiplies these.
+constexpr size_t kBlock = 512, kBlockColumns = 256;
+
+struct WideBlocks {
+  Buffer<float> left{kBlock * kBlock}, right{kBlock * kBlockColumns}, sums{kBlock * kBlockColumns};
+};
+WideBlocks& wide_blocks() {
+  static thread_local WideBlocks blocks;
+  return blocks;
 }
 
-constexpr BFloat16Functions kPortable = {multiply_portable, pack_floats, pack_transposed_floats, pack_halves,
-                                         transpose_halves};
+Matrix widen(const PackedMatrix& b, size_t k0, size_t k1) {
+  const Matrix to(wide_blocks().right.data(), k1 - k0, PackedMatrix::round_up(b.columns));
+  HWY_DYNAMIC_DISPATCH(widen_panels)(b, k0, to);
+  return to.columns_from(0, b.columns);
+}
+Matrix widen(ConstHalfMatrix a) {
+  const Matrix to(wide_blocks().left.data(), a.rows, a.columns);
+  HWY_DYNAMIC_DISPATCH(widen_rows)(a, to);
+  return to;
+}
+
+// use(begin, end) for pieces of [0, size).
+template <class Use>
+void for_blocks(size_t size, size_t block, Use&& use) {
+  for (size_t begin = 0; begin < size; begin += block) use(begin, std::min(size, begin + block));
+}
+
+void multiply_block(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
+  const Matrix sums = c.is_half() ? Matrix(wide_blocks().sums.data(), c.rows, c.columns) : c.floats();
+  const bool begun = bias != nullptr && !c.is_half();
+  for (size_t r = 0; begun && r < c.rows; ++r) std::copy_n(bias, c.columns, sums.row(r));
+  for_blocks(a.columns, kBlock, [&](size_t k0, size_t k1) {
+    multiply(widen(a.columns_from(k0, k1)), widen(b, k0, k1), sums, begun || k0 > 0 ? 1 : 0);
+  });
+  if (c.is_half()) HWY_DYNAMIC_DISPATCH(add_bias_and_round)(sums, bias, c.halves());
+}
+
+void multiply_widened(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
+  for_blocks(c.rows, kBlock, [&](size_t row, size_t row_end) {
+    for_blocks(c.columns, kBlockColumns, [&](size_t column, size_t column_end) {
+      multiply_block(a.rows_from(row, row_end), b.columns_from(column, column_end),
+                     c.tile(row, row_end, column, column_end), bias != nullptr ? bias + column : nullptr);
+    });
+  });
+}
+
+void multiply_widened_transpose(ConstHalfMatrix a, const PackedMatrix& b, Matrix c) {
+  for_blocks(c.columns, kBlockColumns, [&](size_t column, size_t column_end) {
+    for_blocks(a.rows, kBlock, [&](size_t k0, size_t k1) {
+      const Matrix right = widen(b.columns_from(column, column_end), k0, k1);
+      for_blocks(c.rows, kBlock, [&](size_t row, size_t row_end) {
+        multiply_by_transpose_of(widen(a.tile(k0, k1, row, row_end)), right, c.tile(row, row_end, column, column_end),
+                                 k0 > 0 ? 1 : 0);
+      });
+    });
+  });
+}
+
+constexpr BFloat16Functions kPortable = {multiply_widened, pack_floats, pack_transposed_floats, pack_halves, nullptr};
 
 const BFloat16Functions* functions_of(BFloat16Kernels kernels) {
   if (kernels == BFloat16Kernels::kAmx) return amx_functions();
@@ -108,11 +186,11 @@ const BFloat16Functions* functions_of(BFloat16Kernels kernels) {
   return &kPortable;
 }
 
-std::atomic<BFloat16Kernels>& chosen() {
-  static std::atomic<BFloat16Kernels> kernels = best_bfloat16_kernels();
-  return kernels;
+std::atomic<const BFloat16Functions*>& chosen() {
+  static std::atomic<const BFloat16Functions*> functions = functions_of(best_bfloat16_kernels());
+  return functions;
 }
-const BFloat16Functions& functions() { return *functions_of(chosen().load(std::memory_order_relaxed)); }
+const BFloat16Functions& functions() { return *chosen().load(std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -122,7 +200,11 @@ BFloat16Kernels best_bfloat16_kernels() {
 }
 void use_bfloat16_kernels(BFloat16Kernels kernels) {
   CGCN_CHECK(functions_of(kernels) != nullptr);
-  chosen() = kernels;
+  chosen() = functions_of(kernels);
+}
+void use_hidden_avx512() {
+  CGCN_CHECK(hidden_avx512_functions() != nullptr);
+  chosen() = hidden_avx512_functions();
 }
 std::string name_of(BFloat16Kernels kernels) {
   if (kernels == BFloat16Kernels::kAmx) return "AMX";
@@ -143,12 +225,13 @@ void multiply(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bia
 // A block of A's columns is turned into rows at a time; these are the left factor of a product like the others.
 void multiply_by_transpose_of(ConstHalfMatrix a, const PackedMatrix& b, Matrix c) {
   CGCN_CHECK(a.columns == c.rows && b.columns == c.columns && a.rows == b.rows);
-  constexpr size_t kBlock = 128;
+  if (functions().transpose == nullptr) return multiply_widened_transpose(a, b, c);
+  constexpr size_t kTurned = 128;
   const size_t length = padded_stride(PackedMatrix::round_up(a.rows), Precision::kBFloat16);
   static thread_local Buffer<BFloat16> turned;
-  turned.reserve_discarding(kBlock * length);
-  for (size_t begin = 0; begin < c.rows; begin += kBlock) {
-    const size_t end = std::min(c.rows, begin + kBlock);
+  turned.reserve_discarding(kTurned * length);
+  for (size_t begin = 0; begin < c.rows; begin += kTurned) {
+    const size_t end = std::min(c.rows, begin + kTurned);
     const HalfMatrix rows(turned.data(), end - begin, PackedMatrix::round_up(a.rows), length);
     functions().transpose(a.columns_from(begin, end), rows);
     functions().multiply(ConstHalfMatrix(rows).columns_from(0, a.rows), b, c.rows_from(begin, end), nullptr);

@@ -1,5 +1,5 @@
-// Dense products of bfloat16 matrices with sums in float32, by the tile unit (AMX), by AVX512-BF16, or by float32
-// instructions on processors with neither, which is slower and also right. Single-threaded calls, as those of gemm.h.
+// Dense products of bfloat16 matrices with sums in float32, by the tile unit (AMX), by AVX512-BF16, or on processors
+// with neither by OpenBLAS's float32 products of widened blocks. Single-threaded calls, as those of gemm.h.
 //
 // OpenBLAS 0.3.21 has no such product for this layout. oneDNN 2.6 dies of an illegal instruction in its AMX products on
 // Emerald Rapids, needs libgomp, and makes a kernel for every number of rows; hence these.
@@ -50,7 +50,8 @@ struct BFloat16Functions {
   void (*pack)(ConstMatrix b, RowRange columns, BFloat16* packed);
   void (*pack_transposed)(ConstMatrix w, RowRange columns, BFloat16* packed);
   void (*pack_half)(ConstHalfMatrix b, RowRange columns, BFloat16* packed);
-  void (*transpose)(ConstHalfMatrix a, HalfMatrix out);  // out's columns beyond a's rows become zero
+  // out's columns beyond a's rows become zero. Null: factors are widened, and need no turning.
+  void (*transpose)(ConstHalfMatrix a, HalfMatrix out);
 };
 const BFloat16Functions* amx_functions();  // null: this processor has no such thing
 const BFloat16Functions* avx512_functions();

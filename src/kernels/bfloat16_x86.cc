@@ -1,6 +1,6 @@
 // The products of bfloat16_gemm.h on x86: AMX, whose tiles hold 16 × 32 elements, and AVX512-BF16. Compiled for these
 // instruction sets function by function, and called only if the processor has them.
-#include "kernels/bfloat16_gemm.h"
+#include "kernels/bfloat16_hidden.h"
 
 #if defined(__x86_64__)
 
@@ -360,6 +360,7 @@ constexpr BFloat16Functions kAmxFunctions = {multiply_amx, pack_floats, pack_tra
 
 const BFloat16Functions* amx_functions() { return processor().amx ? &kAmxFunctions : nullptr; }
 const BFloat16Functions* avx512_functions() { return processor().avx512 ? &kAvx512Functions : nullptr; }
+const BFloat16Functions* hidden_avx512_functions() { return &kAvx512Functions; }
 
 }  // namespace cgcn::kernels
 
@@ -369,6 +370,7 @@ namespace cgcn::kernels {
 
 const BFloat16Functions* amx_functions() { return nullptr; }
 const BFloat16Functions* avx512_functions() { return nullptr; }
+const BFloat16Functions* hidden_avx512_functions() { return nullptr; }
 
 }  // namespace cgcn::kernels
 

@@ -63,49 +63,66 @@ void draw_rows(const DropoutKey& key, float rate, RowRange rows, RowRange column
 
 #endif
 
-HWY_INLINE FloatVector load_values(FloatTag d, const float* from) { return hn::LoadU(d, from); }
-HWY_INLINE FloatVector load_values(FloatTag d, const uint16_t* from) {
+// Bits of a binary16 number.
+struct Binary16 {
+  uint16_t bits;
+};
+HWY_INLINE FloatVector load_values(FloatTag d, const Binary16* from) {
   const hn::Rebind<hwy::float16_t, FloatTag> d16;
   return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
 }
-HWY_INLINE FloatVector load_first_values(FloatTag d, const float* from, size_t rest) {
-  return load_first(d, from, rest);
-}
-HWY_INLINE FloatVector load_first_values(FloatTag d, const uint16_t* from, size_t rest) {
-  uint16_t padded[16] = {};
-  for (size_t i = 0; i < rest; ++i) padded[i] = from[i];
-  return load_values(d, padded);
-}
 
-template <class T>
-HWY_INLINE void copy_row(const T* from, const uint8_t* bits, float scale, size_t width, float* to) {
+template <class From, class To>
+HWY_INLINE void copy_row(const From* from, const uint8_t* bits, float scale, size_t width, To* to) {
   const FloatTag d;
   const FloatVector scales = hn::Set(d, scale);
   const auto drop = [&](FloatVector v, size_t c) HWY_ATTR {
     return bits == nullptr ? v : hn::IfThenElseZero(bits_at(d, bits, c), hn::Mul(v, scales));
   };
   for_vectors(
-      width, [&](size_t c) HWY_ATTR { hn::StoreU(drop(load_values(d, from + c), c), d, to + c); },
-      [&](size_t c, size_t rest)
-          HWY_ATTR { store_first(drop(load_first_values(d, from + c, rest), c), d, to + c, rest); });
+      width, [&](size_t c) HWY_ATTR { store_values(drop(load_values(d, from + c), c), d, to + c); },
+      [&](size_t c, size_t rest) HWY_ATTR { store_values(drop(load_values(d, from + c, rest), c), d, to + c, rest); });
 }
 
-void apply_rows(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out) {
+template <class From, class To>
+void copy_matrix(const DropoutMask& mask, RowRange rows, MatrixView<const From> in, MatrixView<To> out) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     copy_row(in.row(r), mask.empty() ? nullptr : mask.row(r), mask.scale, out.columns, out.row(r));
 }
 
-template <class T>
-HWY_INLINE void gather(const T* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
+void apply_rows(const DropoutMask& mask, RowRange rows, ConstRows in, Rows out) {
+  if (in.is_half())
+    copy_matrix(mask, rows, in.halves(), out.halves());
+  else if (out.is_half())
+    copy_matrix(mask, rows, in.floats(), out.halves());
+  else
+    copy_matrix(mask, rows, in.floats(), out.floats());
+}
+
+template <class From, class To>
+void gather_matrix(const From* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask,
+                   MatrixView<To> out) {
   for (size_t r = rows.begin; r < rows.end; ++r)
     copy_row(source + ids[r] * out.columns, mask.empty() ? nullptr : mask.row(r), mask.scale, out.columns, out.row(r));
 }
 
-void gather_float(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
-  gather(source, ids, rows, mask, out);
+template <class From>
+HWY_INLINE void gather_either(const From* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask,
+                              const Rows& out) {
+  if (out.is_half())
+    gather_matrix(source, ids, rows, mask, out.halves());
+  else
+    gather_matrix(source, ids, rows, mask, out.floats());
 }
-void gather_half(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
-  gather(source, ids, rows, mask, out);
+
+void gather_float(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out) {
+  gather_either(source, ids, rows, mask, out);
+}
+void gather_binary16(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out) {
+  gather_either(reinterpret_cast<const Binary16*>(source), ids, rows, mask, out);
+}
+void gather_bfloat16(const BFloat16* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out) {
+  gather_either(source, ids, rows, mask, out);
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE
@@ -117,19 +134,23 @@ namespace cgcn::kernels {
 HWY_EXPORT(draw_rows);
 HWY_EXPORT(apply_rows);
 HWY_EXPORT(gather_float);
-HWY_EXPORT(gather_half);
+HWY_EXPORT(gather_binary16);
+HWY_EXPORT(gather_bfloat16);
 
 void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask) {
   HWY_DYNAMIC_DISPATCH(draw_rows)(key, rate, rows, columns, mask);
 }
-void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out) {
+void apply_dropout(const DropoutMask& mask, RowRange rows, ConstRows in, Rows out) {
   HWY_DYNAMIC_DISPATCH(apply_rows)(mask, rows, in, out);
 }
-void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
+void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out) {
   HWY_DYNAMIC_DISPATCH(gather_float)(source, ids, rows, mask, out);
 }
-void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out) {
-  HWY_DYNAMIC_DISPATCH(gather_half)(source, ids, rows, mask, out);
+void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out) {
+  HWY_DYNAMIC_DISPATCH(gather_binary16)(source, ids, rows, mask, out);
+}
+void gather_rows(const BFloat16* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out) {
+  HWY_DYNAMIC_DISPATCH(gather_bfloat16)(source, ids, rows, mask, out);
 }
 
 }  // namespace cgcn::kernels

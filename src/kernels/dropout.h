@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/matrix.h"
+#include "kernels/bfloat16.h"
 
 namespace cgcn::kernels {
 
@@ -44,11 +44,13 @@ inline float dropout_scale(float rate) { return 65536.0f / static_cast<float>(65
 // < 1.
 void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange columns, const DropoutMask& mask);
 
-// out.row(r) = mask(r) ∘ in.row(r). out may be in.
-void apply_dropout(const DropoutMask& mask, RowRange rows, ConstMatrix in, Matrix out);
+// out.row(r) = mask(r) ∘ in.row(r). out may be in, and a row in bfloat16 may begin where its float32 one begins.
+void apply_dropout(const DropoutMask& mask, RowRange rows, ConstRows in, Rows out);
 
-// out.row(r) = mask(r) ∘ source.row(ids[r]) for a source of float32 or of float16 bits, `columns` wide and packed.
-void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out);
-void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Matrix out);
+// out.row(r) = mask(r) ∘ source.row(ids[r]) for a source of float32, of float16 bits or of bfloat16, `columns` wide and
+// packed.
+void gather_rows(const float* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out);
+void gather_rows(const uint16_t* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out);
+void gather_rows(const BFloat16* source, const uint32_t* ids, RowRange rows, const DropoutMask& mask, Rows out);
 
 }  // namespace cgcn::kernels

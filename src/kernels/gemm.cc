@@ -48,13 +48,13 @@ size_t count_of(size_t n, size_t target) { return std::max<size_t>(1, (n + targe
 
 }  // namespace
 
-Tiles Tiles::of_rows(size_t rows, size_t columns) {
-  return {{rows, even_count(rows, 512)}, {columns, count_of(columns, 256)}};
+Tiles Tiles::of_rows(size_t rows, size_t columns, size_t unit) {
+  return {{rows, even_count(rows, 512)}, {columns, count_of(columns, 256), unit}};
 }
 
-Tiles Tiles::of_weights(size_t rows, size_t columns) {
-  if (rows < 256) return {{rows, 1}, {columns, even_count(columns, 256)}};
-  return {{rows, even_count(rows, 256)}, {columns, count_of(columns, 512)}};
+Tiles Tiles::of_weights(size_t rows, size_t columns, size_t unit) {
+  if (rows < 256) return {{rows, 1}, {columns, even_count(columns, 256), unit}};
+  return {{rows, even_count(rows, 256)}, {columns, count_of(columns, 512), unit}};
 }
 
 }  // namespace cgcn::kernels

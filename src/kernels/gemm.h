@@ -14,28 +14,29 @@ void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep = 0);
 void multiply_transposed(ConstMatrix a, ConstMatrix b_transposed, Matrix c, float keep = 0);
 void multiply_by_transpose_of(ConstMatrix a_transposed, ConstMatrix b, Matrix c, float keep = 0);
 
-// [0, n) cut into `count` nearly equal ranges; all but the last begin and end at a multiple of OpenBLAS's 16.
+// [0, n) cut into `count` nearly equal ranges; all but the last begin and end at a multiple of a unit: OpenBLAS's 16.
 class Cut {
  public:
-  Cut(size_t n, size_t count) : n_(n), units_((n + kUnit - 1) / kUnit), count_(count < units_ ? count : units_) {}
+  Cut(size_t n, size_t count, size_t unit = 16)
+      : n_(n), unit_(unit), units_((n + unit - 1) / unit), count_(count < units_ ? count : units_) {}
   size_t count() const { return count_; }
   RowRange operator[](size_t i) const { return {bound(i), bound(i + 1)}; }
 
  private:
-  static constexpr size_t kUnit = 16;
   size_t bound(size_t i) const {
-    const size_t at = units_ * i / count_ * kUnit;
+    const size_t at = units_ * i / count_ * unit_;
     return at < n_ ? at : n_;
   }
-  size_t n_, units_, count_;
+  size_t n_, unit_, units_, count_;
 };
 
 // How a product is cut into tiles of its result, one call each. Tiles of about 512 × 256 keep OpenBLAS within 3 % of
 // its best, and an even number of rows' tiles keeps two threads equally busy.
 class Tiles {
  public:
-  static Tiles of_rows(size_t rows, size_t columns);     // rows of nodes
-  static Tiles of_weights(size_t rows, size_t columns);  // a weight's gradient: the sum runs over the nodes
+  // Columns are cut at multiples of a unit.
+  static Tiles of_rows(size_t rows, size_t columns, size_t unit = 16);     // rows of nodes
+  static Tiles of_weights(size_t rows, size_t columns, size_t unit = 16);  // a weight's gradient: sums over the nodes
   size_t count() const { return rows_.count() * columns_.count(); }
   RowRange rows(size_t i) const { return rows_[i % rows_.count()]; }
   RowRange columns(size_t i) const { return columns_[i / rows_.count()]; }

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "kernels/bfloat16.h"
 #include "kernels/dropout.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,6 +55,44 @@ HWY_INLINE void store_first(FloatVector v, FloatTag d, float* to, size_t rest) {
 #else
   hn::BlendedStore(v, hn::FirstN(d, rest), d, to);
 #endif
+}
+
+// Values of either precision as float32 lanes: a whole vector, or the first `rest` lanes as above. bfloat16 is rounded
+// as to_bfloat16() does it.
+HWY_INLINE FloatVector load_values(FloatTag d, const float* from) { return hn::LoadU(d, from); }
+HWY_INLINE FloatVector load_values(FloatTag d, const BFloat16* from) {
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const hn::RebindToUnsigned<FloatTag> d32;
+  const auto wide = hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from)));
+  return hn::BitCast(d, hn::ShiftLeft<16>(wide));
+}
+HWY_INLINE FloatVector load_values(FloatTag d, const float* from, size_t rest) { return load_first(d, from, rest); }
+template <class T>
+HWY_INLINE FloatVector load_values(FloatTag d, const T* from, size_t rest) {
+  T lanes[HWY_LANES(float)] = {};
+  for (size_t i = 0; i < rest; ++i) lanes[i] = from[i];
+  return load_values(d, lanes);
+}
+HWY_INLINE void store_values(FloatVector v, FloatTag d, float* to) { hn::StoreU(v, d, to); }
+// The bfloat16 is the upper half of each lane.
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<FloatTag>> rounded_bits(FloatVector v) {
+  const hn::RebindToUnsigned<FloatTag> d32;
+  const auto bits = hn::BitCast(d32, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7FFF)));
+  return hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(v)), hn::Or(bits, hn::Set(d32, 0x400000)), rounded);
+}
+HWY_INLINE void store_values(FloatVector v, FloatTag, BFloat16* to) {
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const hn::RebindToSigned<FloatTag> signed32;
+  const auto upper = hn::BitCast(signed32, hn::ShiftRight<16>(rounded_bits(v)));
+  hn::StoreU(hn::DemoteTo(d16, upper), d16, reinterpret_cast<uint16_t*>(to));
+}
+HWY_INLINE void store_values(FloatVector v, FloatTag d, float* to, size_t rest) { store_first(v, d, to, rest); }
+HWY_INLINE void store_values(FloatVector v, FloatTag d, BFloat16* to, size_t rest) {
+  BFloat16 lanes[HWY_LANES(float)];
+  store_values(v, d, lanes);
+  for (size_t i = 0; i < rest; ++i) to[i] = lanes[i];
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE

@@ -15,59 +15,62 @@ HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
 
 // out = D(initial + A·source)
+template <class Source, class Initial, class Out>
 struct Sum {
   const SparseView& a;
-  ConstMatrix source, initial;
+  MatrixView<const Source> source;
+  MatrixView<const Initial> initial;
   const DropoutMask& mask;
-  Matrix out;
+  MatrixView<Out> out;
   uint64_t fetch_end = 0;  // entries before this one are fetched ahead of their use
 };
 
 constexpr size_t kCachedBytes = size_t{16} << 20;  // a source of more is fetched
 constexpr uint64_t kAhead = 12;                    // entries: 19 KB of rows of 400 columns, on their way at a time
-constexpr size_t kLineFloats = 16;
 
 // Into the second-level cache, which has more requests under way than the first.
-HWY_INLINE void fetch_row(const float* row, size_t columns) {
-  for (size_t c = 0; c < columns; c += kLineFloats) __builtin_prefetch(row + c, 0, 2);
+template <class Source>
+HWY_INLINE void fetch_row(const Source* row, size_t columns) {
+  constexpr size_t kLine = 64 / sizeof(Source);
+  for (size_t c = 0; c < columns; c += kLine) __builtin_prefetch(row + c, 0, 2);
   __builtin_prefetch(row + columns - 1, 0, 2);
 }
 
 // One row, columns c … c + kVectors·lanes; if rest > 0 there is one vector and only `rest` of its lanes count.
-template <int kVectors, bool kTail, bool kFetches>
-HWY_INLINE void aggregate_strip(const Sum& sum, size_t r, size_t c, size_t rest) {
+template <int kVectors, bool kTail, bool kFetches, class Source, class Initial, class Out>
+HWY_INLINE void aggregate_strip(const Sum<Source, Initial, Out>& sum, size_t r, size_t c, size_t rest) {
   const auto& [a, source, initial, mask, out, fetch_end] = sum;
   const FloatTag d;
   const size_t lanes = hn::Lanes(d);
-  const auto load = [&](const float* from) HWY_ATTR {
-    if constexpr (kTail) return load_first(d, from, rest);
-    return hn::LoadU(d, from);
+  const auto load = [&](const auto* from) HWY_ATTR {
+    if constexpr (kTail) return load_values(d, from, rest);
+    return load_values(d, from);
   };
   FloatVector sums[kVectors];
-  const float* first = r < initial.rows ? initial.row(r) + c : nullptr;
+  const Initial* first = r < initial.rows ? initial.row(r) + c : nullptr;
   for (int k = 0; k < kVectors; ++k) sums[k] = first != nullptr ? load(first + k * lanes) : hn::Zero(d);
-  const float* base = source.data + c;
+  const Source* base = source.data + c;
   const uint64_t end = a.offsets[r + 1];
   for (uint64_t i = a.offsets[r]; i < end; ++i) {
     if constexpr (kFetches)
       if (i + kAhead < fetch_end) fetch_row(source.row(a.column_indices[i + kAhead]), source.columns);
-    const float* row = base + a.column_indices[i] * source.stride;
+    const Source* row = base + a.column_indices[i] * source.stride;
     const FloatVector weight = hn::Set(d, a.values[i]);
     for (int k = 0; k < kVectors; ++k) sums[k] = hn::MulAdd(weight, load(row + k * lanes), sums[k]);
   }
-  float* to = out.row(r) + c;
+  Out* to = out.row(r) + c;
   for (int k = 0; k < kVectors; ++k) {
     FloatVector kept = sums[k];
     if (!mask.empty())
       kept = hn::IfThenElseZero(bits_at(d, mask.row(r), c + k * lanes), hn::Mul(kept, hn::Set(d, mask.scale)));
     if constexpr (kTail)
-      store_first(kept, d, to, rest);
+      store_values(kept, d, to, rest);
     else
-      hn::StoreU(kept, d, to + k * lanes);
+      store_values(kept, d, to + k * lanes);
   }
 }
 
-template <int kVectors, bool kTail = false>
+template <int kVectors, bool kTail = false, class Sum>
 size_t aggregate_strips(const Sum& sum, RowRange rows, size_t c) {
   const size_t width = sum.out.columns, strip = kTail ? width - c : kVectors * hn::Lanes(FloatTag());
   while (c + strip <= width && c < width) {
@@ -80,6 +83,7 @@ size_t aggregate_strips(const Sum& sum, RowRange rows, size_t c) {
   return c;
 }
 
+template <class Sum>
 void aggregate_all_strips(const Sum& sum, RowRange rows) {
   size_t c = aggregate_strips<8>(sum, rows, 0);
   c = aggregate_strips<4>(sum, rows, c);
@@ -88,12 +92,24 @@ void aggregate_all_strips(const Sum& sum, RowRange rows) {
   aggregate_strips<1, true>(sum, rows, c);
 }
 
-void aggregate_rows(const SparseView& a, ConstMatrix source, RowRange rows, ConstMatrix initial,
-                    const DropoutMask& mask, Matrix out) {
-  Sum sum{a, source, initial, mask, out};
-  if (source.rows * source.columns * sizeof(float) <= kCachedBytes) return aggregate_all_strips(sum, rows);
-  sum.fetch_end = a.offsets[rows.end];
+template <class Source, class Initial, class Out>
+void aggregate_sum(Sum<Source, Initial, Out> sum, RowRange rows) {
+  if (sum.source.rows * sum.source.columns * sizeof(Source) <= kCachedBytes) return aggregate_all_strips(sum, rows);
+  sum.fetch_end = sum.a.offsets[rows.end];
   for (size_t r = rows.begin; r < rows.end; ++r) aggregate_all_strips(sum, {r, r + 1});
+}
+
+void aggregate_rows(const SparseView& a, ConstRows source, RowRange rows, ConstRows initial, const DropoutMask& mask,
+                    Rows out) {
+  if (!source.is_half())
+    return aggregate_sum(Sum<float, float, float>{a, source.floats(), initial.floats(), mask, out.floats()}, rows);
+  const ConstHalfMatrix from = source.halves();
+  if (!out.is_half())
+    aggregate_sum(Sum<BFloat16, float, float>{a, from, initial.floats(), mask, out.floats()}, rows);
+  else if (initial.is_half())
+    aggregate_sum(Sum<BFloat16, BFloat16, BFloat16>{a, from, initial.halves(), mask, out.halves()}, rows);
+  else
+    aggregate_sum(Sum<BFloat16, float, BFloat16>{a, from, initial.floats(), mask, out.halves()}, rows);
 }
 
 }  // namespace cgcn::kernels::HWY_NAMESPACE
@@ -104,7 +120,7 @@ namespace cgcn::kernels {
 
 HWY_EXPORT(aggregate_rows);
 
-void aggregate(const SparseView& a, ConstMatrix source, RowRange rows, Matrix out, ConstMatrix initial,
+void aggregate(const SparseView& a, ConstRows source, RowRange rows, Rows out, ConstRows initial,
                const DropoutMask& mask) {
   HWY_DYNAMIC_DISPATCH(aggregate_rows)(a, source, rows, initial, mask, out);
 }

@@ -9,8 +9,10 @@
 namespace cgcn {
 
 using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::Matrix;
 using kernels::RowRange;
+using kernels::Rows;
 
 namespace {
 
@@ -36,10 +38,10 @@ void Activation::plan(Workspace& workspace, size_t rows) {
   z_ = workspace.take_matrix(rows, columns_);
   mean_ = workspace.take<float>(is_batch_norm() ? columns_ : rows);
   inverse_deviation_ = workspace.take<float>(is_batch_norm() ? columns_ : rows);
-  workspace.share_scratch(2 * blocks_of(rows) * columns_);
+  workspace.share_scratch(2 * blocks_of(rows) * columns_ * sizeof(float));
 }
 
-void Activation::apply(const Step* step, ConstMatrix z, ConstMatrix residual, Matrix out) const {
+void Activation::apply(const Step* step, ConstMatrix z, ConstRows residual, Rows out) const {
   if (!on()) return;
   if (is_batch_norm()) {
     if (step != nullptr && step->training) {
@@ -60,7 +62,7 @@ void Activation::apply(const Step* step, ConstMatrix z, ConstMatrix residual, Ma
 template <class AddBlock>
 void Activation::sum_blocks(size_t rows, size_t sums_per_block, AddBlock&& add_block,
                             std::initializer_list<float*> totals) const {
-  const Matrix sums(workspace_->scratch(), sums_per_block * blocks_of(rows), columns_);
+  const Matrix sums(static_cast<float*>(workspace_->scratch()), sums_per_block * blocks_of(rows), columns_);
   kernels::parallel_rows(rows, kPassRows, [&](RowRange range) {
     float* first = sums.row(sums_per_block * (range.begin / kPassRows));
     std::fill_n(first, sums_per_block * columns_, 0.0f);
@@ -87,13 +89,14 @@ void Activation::measure_batch(ConstMatrix z) const {
     inverse_deviation_[c] = 1 / std::sqrt((variance[c] *= share) + kernels::kBatchNormEpsilon);
 }
 
-void Activation::activate_batch(ConstMatrix z, const kernels::BatchNorm& norm, ConstMatrix residual, Matrix out) const {
+void Activation::activate_batch(ConstMatrix z, const kernels::BatchNorm& norm, ConstRows residual, Rows out) const {
   kernels::parallel_rows(z.rows, kPassRows,
                          [&](RowRange rows) { kernels::normalise_columns(rows, z, norm, residual, out); });
 }
 
-Matrix Activation::backward(ConstMatrix output_gradient) const {
+Rows Activation::backward(ConstRows output_gradient) const {
   const Matrix z = input(output_gradient.rows);
+  const Rows dz = output_gradient.is_half() ? Rows(halves_of(z)) : Rows(z);
   if (is_batch_norm()) {
     const kernels::BatchNorm norm = batch_norm(mean_, inverse_deviation_);
     float *scale = scale_.gradient().data, *offset = offset_.gradient().data;
@@ -103,21 +106,22 @@ Matrix Activation::backward(ConstMatrix output_gradient) const {
                },
                {scale, offset});
     kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
-      kernels::normalise_columns_backward(rows, output_gradient, norm, scale, offset, z);
+      kernels::normalise_columns_backward(rows, output_gradient, norm, scale, offset, z, dz);
     });
-    return z;
+    return dz;
   }
   const kernels::LayerNorm norm = this->norm(mean_, inverse_deviation_);
   if (!norm.on()) {
-    kernels::parallel_rows(z.rows, kPassRows,
-                           [&](RowRange rows) { activate_backward(rows, output_gradient, norm, z, nullptr, nullptr); });
-    return z;
+    kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
+      activate_backward(rows, output_gradient, norm, z, dz, nullptr, nullptr);
+    });
+    return dz;
   }
   sum_blocks(
       z.rows, 2,
-      [&](RowRange rows, float* sums) { activate_backward(rows, output_gradient, norm, z, sums, sums + columns_); },
+      [&](RowRange rows, float* sums) { activate_backward(rows, output_gradient, norm, z, dz, sums, sums + columns_); },
       {scale_.gradient().data, offset_.gradient().data});
-  return z;
+  return dz;
 }
 
 }  // namespace cgcn

@@ -1,5 +1,5 @@
 // What stands between two products, a component of layers: LayerNorm or BatchNorm (optional), then ReLU, then the
-// residual. Keeps z and the statistics for the way back.
+// residual. Keeps z and the statistics for the way back, in float32.
 //
 // BatchNorm takes the mean and the variance of a column over all rows of the batch, each batch of a step by itself.
 // What inference takes are running means of both: parameters that the optimiser leaves alone. A batch puts its
@@ -27,12 +27,12 @@ class Activation {
   void plan(Workspace& workspace, size_t rows);
   // Where z belongs; and where a layer that gives `out` puts it.
   kernels::Matrix input(size_t rows) const { return kernels::padded(z_, rows, columns_); }
-  kernels::Matrix input_of(kernels::Matrix out) const { return on() ? input(out.rows) : out; }
+  kernels::Matrix input_of(kernels::Rows out) const { return on() ? input(out.rows) : out.floats(); }
   // out = act(z) [+ residual]. A step's z lies in input(), and what its way back needs is kept. Inference has no step
   // (null), takes any z and keeps nothing. out may be z; if nothing stands there, it is.
-  void apply(const Step* step, kernels::ConstMatrix z, kernels::ConstMatrix residual, kernels::Matrix out) const;
+  void apply(const Step* step, kernels::ConstMatrix z, kernels::ConstRows residual, kernels::Rows out) const;
   // From the gradient at the output to the one at z, which takes z's place, and those of the norm.
-  kernels::Matrix backward(kernels::ConstMatrix output_gradient) const;
+  kernels::Rows backward(kernels::ConstRows output_gradient) const;
 
  private:
   kernels::LayerNorm norm(float* mean, float* inverse_deviation) const {
@@ -43,8 +43,8 @@ class Activation {
   }
   bool is_batch_norm() const { return running_mean_.exists(); }
   void measure_batch(kernels::ConstMatrix z) const;
-  void activate_batch(kernels::ConstMatrix z, const kernels::BatchNorm& norm, kernels::ConstMatrix residual,
-                      kernels::Matrix out) const;
+  void activate_batch(kernels::ConstMatrix z, const kernels::BatchNorm& norm, kernels::ConstRows residual,
+                      kernels::Rows out) const;
   template <class AddBlock>
   void sum_blocks(size_t rows, size_t sums_per_block, AddBlock&& add_block, std::initializer_list<float*> totals) const;
 

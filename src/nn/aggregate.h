@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/sparse_view.h"
+#include "kernels/bfloat16.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
 
@@ -23,11 +24,11 @@ void for_strips(size_t rows, size_t columns, Work&& work) {
   });
 }
 
-inline kernels::ConstMatrix columns_of(kernels::ConstMatrix m, kernels::RowRange columns) {
+inline kernels::ConstRows columns_of(kernels::ConstRows m, kernels::RowRange columns) {
   return m.rows > 0 ? m.columns_from(columns.begin, columns.end) : m;
 }
 
 // out = initial + a·source. No initial: zero.
-void aggregate_all(const SparseView& a, kernels::ConstMatrix source, kernels::ConstMatrix initial, kernels::Matrix out);
+void aggregate_all(const SparseView& a, kernels::ConstRows source, kernels::ConstRows initial, kernels::Rows out);
 
 }  // namespace cgcn

@@ -10,32 +10,45 @@
 namespace cgcn {
 
 using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::Matrix;
 using kernels::padded;
+using kernels::Precision;
 using kernels::RowRange;
+using kernels::Rows;
 using kernels::Tiles;
 
 namespace {
 
-void add_rows(ConstMatrix from, Matrix to, float factor = 1) {
-  for (size_t r = 0; r < to.rows; ++r)
-    for (size_t c = 0; c < to.columns; ++c) to.row(r)[c] += factor * from.row(r)[c];
+// Both of one precision.
+void add_rows(ConstRows from_rows, Rows to_rows, float factor = 1) {
+  const auto add = [&](auto from, auto to) {
+    for (size_t r = 0; r < to.rows; ++r)
+      for (size_t c = 0; c < to.columns; ++c)
+        kernels::store(to_float(to.row(r)[c]) + factor * to_float(from.row(r)[c]), to.row(r)[c]);
+  };
+  if (to_rows.is_half())
+    add(from_rows.halves(), to_rows.halves());
+  else
+    add(from_rows.floats(), to_rows.floats());
 }
 
 void clear_rows(Matrix to) {
   for (size_t r = 0; r < to.rows; ++r) std::fill_n(to.row(r), to.columns, 0.0f);
 }
 
-void add_all_rows(ConstMatrix from, Matrix to, float factor = 1) {
+void add_all_rows(ConstRows from, Rows to, float factor = 1) {
   kernels::parallel_rows(to.rows, kPassRows, [&](RowRange rows) {
     add_rows(from.rows_from(rows.begin, rows.end), to.rows_from(rows.begin, rows.end), factor);
   });
 }
 
-void scale_rows(float factor, Matrix m) {
-  kernels::parallel_rows(m.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r)
-      for (size_t c = 0; c < m.columns; ++c) m.row(r)[c] *= factor;
+void scale_rows(float factor, Rows scaled) {
+  scaled.visit([&](auto m) {
+    kernels::parallel_rows(m.rows, kPassRows, [&](RowRange rows) {
+      for (size_t r = rows.begin; r < rows.end; ++r)
+        for (size_t c = 0; c < m.columns; ++c) kernels::store(to_float(m.row(r)[c]) * factor, m.row(r)[c]);
+    });
   });
 }
 
@@ -59,28 +72,31 @@ Convolution::Convolution(const LayerShape& shape, const ModelOptions& options, I
 
 void Convolution::plan(Workspace& workspace, std::span<const size_t> rows) {
   const size_t targets = rows[number()], sources = rows[number() - 1];
-  const bool projects = may_project_first();
+  const bool projects = may_project_first() && workspace.precision() == Precision::kFloat32;
   workspace_ = &workspace;
   input_.plan(workspace, targets, sources);
-  linear_.plan(workspace, targets, projects ? sources * kernels::padded_stride(in()) : 0);  // or h lies there
+  const size_t h_bytes = projects ? workspace.row_bytes(sources, in()) : 0;  // it may lie there
+  linear_.plan(workspace, targets, h_bytes, input_.concat() ? 2 : 1);
   activation_.plan(workspace, norm_before_ ? sources : targets);
   workspace.share_rows(number() - 1, sources, in());
-  workspace.share_scratch(targets * kernels::padded_stride(linear_.in()));
-  if (projects) workspace.share_scratch(sources * kernels::padded_stride(out()));
+  workspace.share_scratch(workspace.row_bytes(targets, linear_.in()));
+  if (projects) workspace.share_scratch(workspace.row_bytes(sources, out()));
 }
 
-Matrix Convolution::place_input(const Step& step) const {
-  return norm_before_ ? activation_.input(step.batch.rows_of_layer(number() - 1)) : place_sources(step);
+Rows Convolution::place_input(const Step& step) const {
+  if (norm_before_) return activation_.input(step.batch.rows_of_layer(number() - 1));
+  return place_sources(step);
 }
 
-Matrix Convolution::place_sources(const Step& step) const {
+Rows Convolution::place_sources(const Step& step) const {
   const size_t sources = step.batch.rows_of_layer(number() - 1);
-  if (projects_first(step)) return padded(linear_.input_memory(), sources, in());
+  if (projects_first(step)) return padded(linear_.input_memory(), sources, in(), Precision::kFloat32);
   return workspace_->rows(number() - 1, sources, in());
 }
 
 bool Convolution::projects_first(const Step& step) const {
-  if (!may_project_first() || input_.drops_after(step) || step.batch.remainder(number()) != nullptr) return false;
+  if (!may_project_first() || workspace_->precision() != Precision::kFloat32) return false;
+  if (input_.drops_after(step) || step.batch.remainder(number()) != nullptr) return false;
   // An entry of A moves a row of h or of P; a source that is no target costs a product of its own. Aggregation runs at
   // memory speed: about a sixteenth of the product's operations per second.
   constexpr double kAggregationCost = 16;
@@ -90,11 +106,11 @@ bool Convolution::projects_first(const Step& step) const {
   return saved > added;
 }
 
-void Convolution::forward(const Step& step, Matrix below, Matrix out) {
-  Matrix h = below;
+void Convolution::forward(const Step& step, Rows below, Rows out) {
+  Rows h = below;
   if (norm_before_) {
     h = place_sources(step);
-    activation_.apply(&step, below, {}, h);
+    activation_.apply(&step, below.floats(), {}, h);
   }
   input_.drop_sources(step, h);
   const ConstMatrix term = constant_term(step, h);
@@ -102,11 +118,11 @@ void Convolution::forward(const Step& step, Matrix below, Matrix out) {
 
   projected_first_ = projects_first(step);
   const SparseView& a = step.batch.adjacency(number()).forward;
-  const Matrix z = norm_after() ? activation_.input(out.rows) : out;
+  const Matrix z = norm_after() ? activation_.input(out.rows) : out.floats();
   if (projected_first_) {
-    project_and_aggregate(a, h, z);
+    project_and_aggregate(a, h.floats(), z);
   } else {
-    const Matrix c = linear_.input(z.rows);
+    const Rows c = linear_.input(z.rows);
     input_.aggregate(step, a, h, initial_ != nullptr ? initial_->scaled(z.rows) : term, c);
     if (initial_ != nullptr) scale_rows(1 - initial_->share(), c.columns_from(0, in()));
     linear_.forward(z);
@@ -114,30 +130,33 @@ void Convolution::forward(const Step& step, Matrix below, Matrix out) {
   finish(&step, linear_.input(z.rows).columns_from(0, in()), below, z, out);
 }
 
-void Convolution::finish(const Step* step, ConstMatrix left, ConstMatrix below, Matrix z, Matrix out) const {
+void Convolution::finish(const Step* step, ConstRows left, ConstRows below, Matrix z, Rows out) const {
   if (maps_identity()) add_identity(left, z);
   if (norm_after())
-    activation_.apply(step, z, residual_ ? below : ConstMatrix(), out);
+    activation_.apply(step, z, residual_ ? below : ConstRows(), out);
   else if (residual_)
     add_all_rows(below, out);
 }
 
-void Convolution::add_identity(ConstMatrix left, Matrix z) const {
-  kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r)
-      for (size_t c = 0; c < out(); ++c) z.row(r)[c] = identity_ * z.row(r)[c] + (1 - identity_) * left.row(r)[c];
+void Convolution::add_identity(ConstRows left_rows, Matrix z) const {
+  left_rows.visit([&](auto left) {
+    kernels::parallel_rows(z.rows, kPassRows, [&](RowRange rows) {
+      for (size_t r = rows.begin; r < rows.end; ++r)
+        for (size_t c = 0; c < out(); ++c)
+          z.row(r)[c] = identity_ * z.row(r)[c] + (1 - identity_) * to_float(left.row(r)[c]);
+    });
   });
 }
 
 // What stands in for the edges that a batch of samples leaves out.
-ConstMatrix Convolution::constant_term(const Step& step, ConstMatrix h) const {
+ConstMatrix Convolution::constant_term(const Step& step, ConstRows h) const {
   if (step.batch.remainder(number()) == nullptr) return {};
-  if (step.terms != Terms::kKept) step.input.history->advance(step.batch, number(), h);
+  if (step.terms != Terms::kKept) step.input.history->advance(step.batch, number(), h.floats());
   return step.input.history->term(step.batch, number());
 }
 
 void Convolution::project_and_aggregate(const SparseView& a, ConstMatrix h, Matrix z) const {
-  const Matrix projection = padded(workspace_->scratch(), a.columns, out());
+  const Matrix projection = padded(static_cast<float*>(workspace_->scratch()), a.columns, out());
   const Tiles projected = Tiles::of_rows(a.columns, out()), own = Tiles::of_rows(a.rows, out());
   kernels::parallel_tiles(projected.count() + own.count(), [&](size_t i) {
     const bool is_own = i >= projected.count();
@@ -155,51 +174,46 @@ void Convolution::project_and_aggregate(const SparseView& a, ConstMatrix h, Matr
   aggregate_all(a, projection, begun ? ConstMatrix(z) : ConstMatrix(), z);
 }
 
-Matrix Convolution::backward(const Step& step, Matrix gradient) {
-  Matrix dz = gradient;
-  if (norm_after())
-    dz = activation_.backward(gradient);
-  else
-    linear_.clear_padding(dz);
+Rows Convolution::backward(const Step& step, Rows gradient) {
+  const Rows dz = norm_after() ? activation_.backward(gradient) : linear_.ready(gradient);
   if (maps_identity()) scale_rows(identity_, dz);
   linear_.backward_bias(dz);
-  const Matrix dh = workspace_->rows(number() - 1, step.batch.rows_of_layer(number() - 1), in());
-  const ConstMatrix past = residual_ && norm_after() ? ConstMatrix(gradient) : ConstMatrix();  // goes past the layer
+  const Rows dh = workspace_->rows(number() - 1, step.batch.rows_of_layer(number() - 1), in());
+  const ConstRows past = residual_ && norm_after() ? ConstRows(gradient) : ConstRows();  // goes past the layer
   if (projected_first_)
-    backward_project_first(step, dz, past, dh);
+    backward_project_first(step, dz.floats(), past.floats(), dh.floats());
   else
     backward_aggregate_first(step, dz, past, dh);
   input_.drop_sources_backward(step, dh);
   if (!norm_before_) return dh;
-  const Matrix below = activation_.backward(dh);
-  if (residual_) add_all_rows(gradient, below.rows_from(0, gradient.rows), 1 / identity_);  // dz is the gradient here
+  const Rows below = activation_.backward(dh);
+  if (residual_) add_all_rows(dz, below.rows_from(0, dz.rows), 1 / identity_);
   return below;
 }
 
-void Convolution::backward_aggregate_first(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix dh) const {
-  const Matrix input_gradient = padded(workspace_->scratch(), dz.rows, linear_.in());
+void Convolution::backward_aggregate_first(const Step& step, ConstRows dz, ConstRows past, Rows dh) const {
+  const Rows input_gradient = padded(workspace_->scratch(), dz.rows, linear_.in(), workspace_->precision());
   backward_products(step, dz, past, input_gradient);
   if (initial_ != nullptr) initial_->take_gradient(input_gradient.columns_from(0, in()));
   // What a row starts from: the own columns, which have the residual's gradient in it; or that alone.
-  const ConstMatrix initial = input_.concat() ? ConstMatrix(input_gradient.columns_from(in(), linear_.in())) : past;
+  const ConstRows initial = input_.concat() ? ConstRows(input_gradient.columns_from(in(), linear_.in())) : past;
   aggregate_all(step.batch.adjacency(number()).backward, input_gradient.columns_from(0, in()), initial, dh);
 }
 
 // dW = Cᵀ·dz and dC = D(dz·Wᵀ) [+ dH_l on the own columns], tile by tile.
-void Convolution::backward_products(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix input_gradient) const {
-  const ConstMatrix wide_dz = linear_.wide(dz), weight = linear_.wide_weight();
+void Convolution::backward_products(const Step& step, ConstRows dz, ConstRows past, Rows input_gradient) const {
   const size_t weight_tiles = linear_.weight_tiles().count(), halves = input_.concat() ? 2 : 1;
-  const Tiles row_tiles = Tiles::of_rows(dz.rows, in());
+  const Tiles row_tiles = Tiles::of_rows(dz.rows, in(), linear_.column_unit());
+  linear_.begin_backward(dz);
   kernels::parallel_tiles(weight_tiles + halves * row_tiles.count(), [&](size_t i) {
-    if (i < weight_tiles) return linear_.backward_tile(i, wide_dz);
+    if (i < weight_tiles) return linear_.backward_tile(i, dz);
     const size_t place = i - weight_tiles;
     const bool own = place >= row_tiles.count();
     const size_t tile = own ? place - row_tiles.count() : place, first = own ? in() : 0;
     const auto [row, row_end] = row_tiles.rows(tile);
     const auto [column, column_end] = row_tiles.columns(tile);
-    const Matrix to = input_gradient.columns_from(first + column, first + column_end);
-    multiply_transposed(wide_dz.rows_from(row, row_end), weight.rows_from(first + column, first + column_end),
-                        to.rows_from(row, row_end));
+    const Rows to = input_gradient.columns_from(first + column, first + column_end);
+    linear_.backward_input(dz.rows_from(row, row_end), own ? 1 : 0, {column, column_end}, to.rows_from(row, row_end));
     if (!own && maps_identity())
       add_rows(dz.tile(row, row_end, column, column_end), to.rows_from(row, row_end), (1 - identity_) / identity_);
     if (input_.drops_after(step))
@@ -211,8 +225,8 @@ void Convolution::backward_products(const Step& step, ConstMatrix dz, ConstMatri
 
 void Convolution::backward_project_first(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix dh) const {
   const size_t targets = dz.rows, sources = dh.rows;
-  const ConstMatrix h = padded(linear_.input_memory(), sources, in());
-  const Matrix dp = padded(workspace_->scratch(), sources, out()), dw = linear_.weight_gradient();
+  const ConstMatrix h = padded(linear_.input_memory(), sources, in(), Precision::kFloat32).floats();
+  const Matrix dp = padded(static_cast<float*>(workspace_->scratch()), sources, out()), dw = linear_.weight_gradient();
   aggregate_all(step.batch.adjacency(number()).backward, dz, {}, dp);
 
   const Tiles row_tiles = Tiles::of_rows(sources, in()), weight_tiles = Tiles::of_weights(in(), out());

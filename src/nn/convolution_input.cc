@@ -7,10 +7,10 @@
 
 namespace cgcn {
 
-using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::DropoutMask;
-using kernels::Matrix;
 using kernels::RowRange;
+using kernels::Rows;
 
 ConvolutionInput::ConvolutionInput(uint32_t number, size_t in, const ModelOptions& options)
     : number_(number),
@@ -40,7 +40,7 @@ DropoutMask ConvolutionInput::mask_after(const Step& step, bool right) const {
   return drops_after(step) ? mask(step, right ? right_bits_ : left_bits_) : DropoutMask();
 }
 
-void ConvolutionInput::drop_sources(const Step& step, Matrix h) const {
+void ConvolutionInput::drop_sources(const Step& step, Rows h) const {
   if (step.dropout == 0 || place_ == DropoutPlace::kAfter) return;
   const DropoutMask drawn = mask(step, source_bits_);
   kernels::parallel_rows(h.rows, kPassRows, [&](RowRange rows) {
@@ -49,22 +49,21 @@ void ConvolutionInput::drop_sources(const Step& step, Matrix h) const {
   });
 }
 
-void ConvolutionInput::drop_sources_backward(const Step& step, Matrix gradient) const {
+void ConvolutionInput::drop_sources_backward(const Step& step, Rows gradient) const {
   if (step.dropout == 0 || place_ == DropoutPlace::kAfter) return;
   const DropoutMask drawn = mask(step, source_bits_);
   kernels::parallel_rows(gradient.rows, kPassRows,
                          [&](RowRange rows) { apply_dropout(drawn, rows, gradient, gradient); });
 }
 
-void ConvolutionInput::aggregate(const Step& step, const SparseView& a, ConstMatrix h, ConstMatrix term,
-                                 Matrix c) const {
+void ConvolutionInput::aggregate(const Step& step, const SparseView& a, ConstRows h, ConstRows term, Rows c) const {
   const DropoutMask left = mask_after(step, false), right = mask_after(step, true);
   for_strips(c.rows, in_, [&](RowRange rows, RowRange columns) {
     if (drops_after(step)) {
       draw_dropout(step.dropout_key(stream(false)), step.dropout, rows, columns, left);
       if (concat_) draw_dropout(step.dropout_key(stream(true)), step.dropout, rows, columns, right);
     }
-    const ConstMatrix source = columns_of(h, columns);
+    const ConstRows source = columns_of(h, columns);
     kernels::aggregate(a, source, rows, c.columns_from(columns.begin, columns.end), columns_of(term, columns),
                        left.columns_from(columns.begin));
     if (concat_)
@@ -75,18 +74,19 @@ void ConvolutionInput::aggregate(const Step& step, const SparseView& a, ConstMat
 
 namespace {
 
-void gather_block(const FeatureMatrix& features, const Batch& batch, RowRange rows, const DropoutMask& mask,
-                  Matrix out) {
+void gather_block(const FeatureMatrix& features, const Batch& batch, RowRange rows, const DropoutMask& mask, Rows out) {
   const NodeId* ids = batch.inputs.data();
   if (features.kind() == FeatureMatrix::Kind::kDense32)
     gather_rows(features.dense32().data(), ids, rows, mask, out);
+  else if (features.kind() == FeatureMatrix::Kind::kDenseBFloat16)
+    gather_rows(features.dense_bfloat16().data(), ids, rows, mask, out);
   else
     gather_rows(features.dense16().data(), ids, rows, mask, out);
 }
 
 }  // namespace
 
-void ConvolutionInput::gather(const Step& step, const FeatureMatrix& left, const FeatureMatrix& right, Matrix c) const {
+void ConvolutionInput::gather(const Step& step, const FeatureMatrix& left, const FeatureMatrix& right, Rows c) const {
   const auto gather_half = [&](const FeatureMatrix& features, bool is_right, RowRange rows) {
     const DropoutMask drawn = mask(step, is_right ? right_bits_ : left_bits_);
     if (!drawn.empty()) draw_dropout(step.dropout_key(stream(is_right)), step.dropout, rows, {0, in_}, drawn);
@@ -104,7 +104,7 @@ ModelOptions with_input_dropout(ModelOptions options) {
   return options;
 }
 
-void gather_features(const FeatureMatrix& features, const Batch& batch, Matrix out) {
+void gather_features(const FeatureMatrix& features, const Batch& batch, Rows out) {
   kernels::parallel_rows(out.rows, kPassRows, [&](RowRange rows) { gather_block(features, batch, rows, {}, out); });
 }
 

@@ -23,14 +23,14 @@ class ConvolutionInput {
   void plan(Workspace& workspace, size_t rows, size_t sources);
 
   // D before the aggregation, in place; nothing if it comes after. And the same of the gradient.
-  void drop_sources(const Step& step, kernels::Matrix h) const;
-  void drop_sources_backward(const Step& step, kernels::Matrix gradient) const;
+  void drop_sources(const Step& step, kernels::Rows h) const;
+  void drop_sources_backward(const Step& step, kernels::Rows gradient) const;
 
   // C = D([A·H + term, H]); no term: zero.
-  void aggregate(const Step& step, const SparseView& a, kernels::ConstMatrix h, kernels::ConstMatrix term,
-                 kernels::Matrix c) const;
+  void aggregate(const Step& step, const SparseView& a, kernels::ConstRows h, kernels::ConstRows term,
+                 kernels::Rows c) const;
   // C = D([rows of `left`, rows of `right`]), the batch's rows of dense features; `right` is unused in the plain form.
-  void gather(const Step& step, const FeatureMatrix& left, const FeatureMatrix& right, kernels::Matrix c) const;
+  void gather(const Step& step, const FeatureMatrix& left, const FeatureMatrix& right, kernels::Rows c) const;
 
   // Of C's left or right half; empty if nothing of it is dropped after the aggregation.
   bool drops_after(const Step& step) const { return step.dropout > 0 && place_ == DropoutPlace::kAfter; }
@@ -51,6 +51,6 @@ class ConvolutionInput {
 ModelOptions with_input_dropout(ModelOptions options);
 
 // The batch's rows of dense features.
-void gather_features(const FeatureMatrix& features, const Batch& batch, kernels::Matrix out);
+void gather_features(const FeatureMatrix& features, const Batch& batch, kernels::Rows out);
 
 }  // namespace cgcn

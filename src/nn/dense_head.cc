@@ -12,7 +12,9 @@ namespace cgcn {
 using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::padded;
+using kernels::Precision;
 using kernels::RowRange;
+using kernels::Rows;
 
 namespace {
 
@@ -41,15 +43,15 @@ void DenseHead::plan(Workspace& workspace, std::span<const size_t> rows) {
   workspace_ = &workspace;
   unit_ = workspace.take_matrix(rows[number()], in());
   inverse_length_ = workspace.take<float>(rows[number()]);
-  workspace.share_rows(number(), rows[number()], in());
+  workspace.share_rows(number(), rows[number()], in(), Precision::kFloat32);
 }
 
-Matrix DenseHead::place_input(const Step& step) const {
-  return workspace_->rows(number(), step.batch.rows_of_layer(number()), in());
+Rows DenseHead::place_input(const Step& step) const {
+  return workspace_->rows(number(), step.batch.rows_of_layer(number()), in(), Precision::kFloat32);
 }
 
-void DenseHead::forward(const Step&, Matrix below, Matrix out) {
-  apply(below, padded(unit_, below.rows, in()), inverse_length_, out);
+void DenseHead::forward(const Step&, Rows below, Rows out) {
+  apply(below.floats(), padded(unit_, below.rows, in()), inverse_length_, out.floats());
 }
 
 void DenseHead::apply(ConstMatrix h, Matrix y, float* inverse_length, Matrix logits) const {
@@ -63,9 +65,9 @@ void DenseHead::apply(ConstMatrix h, Matrix y, float* inverse_length, Matrix log
   });
 }
 
-Matrix DenseHead::backward(const Step& step, Matrix gradient) {
+Rows DenseHead::backward(const Step& step, Rows logits_gradient) {
+  const Matrix gradient = logits_gradient.floats(), dh = place_input(step).floats();
   const ConstMatrix y = padded(unit_, gradient.rows, in());
-  const Matrix dh = place_input(step);
   std::fill_n(bias_.gradient().data, out(), 0.0f);
   kernels::add_column_sums({0, gradient.rows}, gradient, bias_.gradient().data);
   multiply_by_transpose_of(y, gradient, weight_.gradient());

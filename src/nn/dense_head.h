@@ -1,5 +1,5 @@
 // GraphSAGE's head: the last convolution gives embeddings instead of logits; their rows are brought to length 1, and a
-// dense layer makes logits of them.
+// dense layer makes logits of them. All of it is float32 in either precision.
 //
 //   y = H / ‖H‖,  logits = y·W + b;   dW = yᵀ·dlogits,  dy = dlogits·Wᵀ,  dH = (dy - y·⟨y, dy⟩) / ‖H‖
 #pragma once
@@ -14,9 +14,9 @@ class DenseHead final : public Layer {
   DenseHead(const LayerShape& shape, Parameters& parameters);
 
   void plan(Workspace& workspace, std::span<const size_t> rows) override;
-  kernels::Matrix place_input(const Step& step) const override;
-  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
-  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+  kernels::Rows place_input(const Step& step) const override;
+  void forward(const Step& step, kernels::Rows below, kernels::Rows out) override;
+  kernels::Rows backward(const Step& step, kernels::Rows gradient) override;
 
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 

@@ -24,7 +24,8 @@ void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end
       multiply(ConstMatrix(features.dense32().data(), features.rows(), weight.rows).rows_from(begin, end), weight, z,
                keep);
       return;
-    case FeatureMatrix::Kind::kDense16: {
+    case FeatureMatrix::Kind::kDense16:
+    case FeatureMatrix::Kind::kDenseBFloat16: {
       Buffer<float> converted(rows * weight.rows);
       for (NodeId v = begin; v < end; ++v) features.copy_row(v, &converted[(v - begin) * weight.rows]);
       multiply(ConstMatrix(converted.data(), rows, weight.rows), weight, z, keep);

@@ -1,5 +1,5 @@
 // H_0 in a step of GCNII, which every hidden convolution takes a share of (Chen et al., 2020), and the gradient that
-// they give back.
+// they give back. Both are float32: a gradient is the sum of all layers'.
 //
 //   C_left = (1-α)·A·h + α·H_0 = (1-α)·(A·h + S),  S = α / (1-α)·H_0
 //   dH_0 = α·Σ_l dC_left
@@ -24,16 +24,18 @@ class InitialRows {
     scaled_ = workspace.take_matrix(rows, columns);
     gradient_ = workspace.take_matrix(rows, columns);
   }
-  void keep(kernels::ConstMatrix h0) {
+  void keep(kernels::ConstRows h0) {
     if (!on()) return;
     rows_ = h0.rows;
     const float factor = share_ / (1 - share_);
     const kernels::Matrix to = kernels::padded(scaled_, rows_, columns_);
-    kernels::parallel_rows(rows_, kPassRows, [&](kernels::RowRange rows) {
-      for (size_t r = rows.begin; r < rows.end; ++r) {
-        for (size_t c = 0; c < columns_; ++c) to.row(r)[c] = factor * h0.row(r)[c];
-        std::fill_n(gradient().row(r), columns_, 0.0f);
-      }
+    h0.visit([&](auto from) {
+      kernels::parallel_rows(rows_, kPassRows, [&](kernels::RowRange rows) {
+        for (size_t r = rows.begin; r < rows.end; ++r) {
+          for (size_t c = 0; c < columns_; ++c) to.row(r)[c] = factor * to_float(from.row(r)[c]);
+          std::fill_n(gradient().row(r), columns_, 0.0f);
+        }
+      });
     });
   }
   kernels::ConstMatrix scaled(size_t rows) const { return kernels::padded(scaled_, rows, columns_); }  // S
@@ -47,20 +49,26 @@ class InitialRows {
     return left;
   }
   // dH_0 takes its share of dC_left, which becomes that of A·h.
-  void take_gradient(kernels::Matrix left) const {
-    kernels::parallel_rows(left.rows, kPassRows, [&](kernels::RowRange rows) {
-      for (size_t r = rows.begin; r < rows.end; ++r)
-        for (size_t c = 0; c < columns_; ++c) {
-          gradient().row(r)[c] += share_ * left.row(r)[c];
-          left.row(r)[c] *= 1 - share_;
-        }
+  void take_gradient(kernels::Rows left_rows) const {
+    left_rows.visit([&](auto left) {
+      kernels::parallel_rows(left.rows, kPassRows, [&](kernels::RowRange rows) {
+        for (size_t r = rows.begin; r < rows.end; ++r)
+          for (size_t c = 0; c < columns_; ++c) {
+            const float value = to_float(left.row(r)[c]);
+            gradient().row(r)[c] += share_ * value;
+            kernels::store(value * (1 - share_), left.row(r)[c]);
+          }
+      });
     });
   }
-  void add_gradient_to(kernels::Matrix h0_gradient) const {
+  void add_gradient_to(kernels::Rows h0_gradient) const {
     if (!on()) return;
-    kernels::parallel_rows(h0_gradient.rows, kPassRows, [&](kernels::RowRange rows) {
-      for (size_t r = rows.begin; r < rows.end; ++r)
-        for (size_t c = 0; c < columns_; ++c) h0_gradient.row(r)[c] += gradient().row(r)[c];
+    h0_gradient.visit([&](auto to) {
+      kernels::parallel_rows(to.rows, kPassRows, [&](kernels::RowRange rows) {
+        for (size_t r = rows.begin; r < rows.end; ++r)
+          for (size_t c = 0; c < columns_; ++c)
+            kernels::store(to_float(to.row(r)[c]) + gradient().row(r)[c], to.row(r)[c]);
+      });
     });
   }
 

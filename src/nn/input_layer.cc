@@ -8,8 +8,11 @@
 namespace cgcn {
 
 using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::Matrix;
 using kernels::padded;
+using kernels::Precision;
+using kernels::Rows;
 
 InputLayer::InputLayer(const LayerShape& shape, const ModelOptions& options, bool sparse, Parameters& parameters)
     : Layer(shape),
@@ -21,13 +24,14 @@ InputLayer::InputLayer(const LayerShape& shape, const ModelOptions& options, boo
 }
 
 void InputLayer::plan(Workspace& workspace, std::span<const size_t> rows) {
+  workspace_ = &workspace;
   activation_.plan(workspace, rows[number()]);
   if (sparse_) return;
   input_.plan(workspace, rows[number()], rows[number() - 1]);
   linear_.plan(workspace, rows[number()]);
 }
 
-void InputLayer::forward(const Step& step, Matrix, Matrix out) {
+void InputLayer::forward(const Step& step, Rows, Rows out) {
   const Matrix z = activation_.input_of(out);
   if (sparse_)
     forward_sparse(step.of_input(), z);
@@ -41,9 +45,9 @@ void InputLayer::forward_dense(const Step& step, Matrix z) {
   if (batch.input_adjacency == nullptr) {
     input_.gather(step, step.input.aggregated, step.input.x, linear_.input(z.rows));
   } else {
-    const size_t size = batch.inputs.size() * kernels::padded_stride(in());
-    if (size > sources_.size()) sources_ = Buffer<float>(size + size / 8);
-    const Matrix x = padded(sources_.data(), batch.inputs.size(), in());
+    const size_t size = workspace_->row_bytes(batch.inputs.size(), in());
+    if (size > sources_.size()) sources_ = Buffer<char>(size + size / 8);
+    const Rows x = padded(sources_.data(), batch.inputs.size(), in(), workspace_->precision());
     gather_features(step.input.x, batch, x);
     input_.drop_sources(step, x);
     input_.aggregate(step, batch.input_adjacency->forward, x, {}, linear_.input(z.rows));
@@ -59,8 +63,8 @@ void InputLayer::forward_sparse(const Step& step, Matrix z) {
     return sparse_rows_.multiply(linear_, true, z);
   }
   sparse_rows_.gather(step, input_.stream(), {.left = x, .right = right, .stacked = true, .targets = z.rows});
-  sources_.reserve_discarding(sparse_rows_.rows() * kernels::padded_stride(out()));
-  const Matrix product = padded(sources_.data(), sparse_rows_.rows(), out());
+  sources_.reserve_discarding(Workspace::row_bytes(sparse_rows_.rows(), out(), Precision::kFloat32));
+  const Matrix product = sparse_product();
   sparse_rows_.multiply(linear_, false, product);
   const SparseView& a = step.batch.input_adjacency->forward;
   const ConstMatrix own = product.rows_from(product.rows - (input_.concat() ? z.rows : 0), product.rows);
@@ -70,25 +74,30 @@ void InputLayer::forward_sparse(const Step& step, Matrix z) {
       for (size_t c = 0; c < out(); ++c) z.row(r)[c] += bias[c];
 }
 
-Matrix InputLayer::backward(const Step& step, Matrix gradient) {
-  const Matrix dz = activation_.on() ? activation_.backward(gradient) : gradient;
-  if (sparse_) {
+Rows InputLayer::backward(const Step& step, Rows gradient) {
+  const Rows dz = activation_.on() ? activation_.backward(gradient) : gradient;
+  if (sparse_)
     backward_sparse(step, dz);
-  } else {
-    if (!activation_.on()) linear_.clear_padding(dz);
-    linear_.backward(dz);
-  }
+  else
+    linear_.backward(activation_.on() ? dz : linear_.ready(dz));
   return {};
 }
 
-void InputLayer::backward_sparse(const Step& step, ConstMatrix dz) {
+Matrix InputLayer::sparse_product() {
+  return padded(sources_.data(), sparse_rows_.rows(), out(), Precision::kFloat32).floats();
+}
+
+void InputLayer::backward_sparse(const Step& step, ConstRows dz) {
   linear_.backward_bias(dz);
   if (step.batch.input_adjacency == nullptr) return sparse_rows_.backward(linear_, dz);
   const SparseView& back = step.batch.input_adjacency->backward;
-  const Matrix gradient = padded(sources_.data(), sparse_rows_.rows(), out());
+  const Matrix gradient = sparse_product();
   aggregate_all(back, dz, {}, gradient.rows_from(0, back.rows));
   if (input_.concat())
-    for (size_t r = 0; r < dz.rows; ++r) std::copy_n(dz.row(r), out(), gradient.row(back.rows + r));
+    dz.visit([&](auto rows) {
+      for (size_t r = 0; r < rows.rows; ++r)
+        for (size_t c = 0; c < out(); ++c) gradient.row(back.rows + r)[c] = to_float(rows.row(r)[c]);
+    });
   sparse_rows_.backward(linear_, gradient);
 }
 
@@ -101,6 +110,6 @@ TouchedRows InputLayer::touched_rows() const {
   return sparse_ ? TouchedRows{false, sparse_rows_.touched()} : TouchedRows();
 }
 
-uint64_t InputLayer::bytes() const { return sparse_rows_.bytes() + sources_.size() * sizeof(float); }
+uint64_t InputLayer::bytes() const { return sparse_rows_.bytes() + sources_.size(); }
 
 }  // namespace cgcn

@@ -5,7 +5,8 @@
 // It takes the precomputed N(A)·X. Dense rows are gathered into one product; sparse rows and the identity become a
 // small sparse matrix of the batch (sparse_input.h). If the batch has an input adjacency A, the layer aggregates X
 // by it: dense rows as every convolution does; sparse ones are multiplied first, A·(D(X)·W_left) + D(X)·W_right, which
-// has no place for dropout after the aggregation. No gradient is computed for X.
+// has no place for dropout after the aggregation. No gradient is computed for X. Products of sparse rows are float32 in
+// either precision.
 #pragma once
 
 #include "nn/activation.h"
@@ -21,9 +22,9 @@ class InputLayer final : public Layer {
   InputLayer(const LayerShape& shape, const ModelOptions& options, bool sparse, Parameters& parameters);
 
   void plan(Workspace& workspace, std::span<const size_t> rows) override;
-  kernels::Matrix place_input(const Step&) const override { return {}; }
-  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
-  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+  kernels::Rows place_input(const Step&) const override { return {}; }
+  void forward(const Step& step, kernels::Rows below, kernels::Rows out) override;
+  kernels::Rows backward(const Step& step, kernels::Rows gradient) override;
 
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 
@@ -34,14 +35,16 @@ class InputLayer final : public Layer {
  private:
   void forward_dense(const Step& step, kernels::Matrix z);
   void forward_sparse(const Step& step, kernels::Matrix z);
-  void backward_sparse(const Step& step, kernels::ConstMatrix dz);
+  kernels::Matrix sparse_product();
+  void backward_sparse(const Step& step, kernels::ConstRows dz);
 
   bool sparse_;
   ConvolutionInput input_;
   Linear linear_;
   Activation activation_;
   SparseInput sparse_rows_;
-  Buffer<float> sources_;  // if the batch has an input adjacency: rows of X; if sparse, of their product with W
+  Workspace* workspace_ = nullptr;
+  Buffer<char> sources_;  // if the batch has an input adjacency: rows of X; if sparse, of their product with W, float32
 };
 
 }  // namespace cgcn

@@ -5,6 +5,7 @@
 namespace cgcn {
 
 using kernels::Matrix;
+using kernels::Rows;
 
 namespace {
 
@@ -38,7 +39,7 @@ void InputProjection::plan(Workspace& workspace, std::span<const size_t> rows) {
   linear_.plan(workspace, rows[number()]);
 }
 
-void InputProjection::forward(const Step& step, Matrix, Matrix out) {
+void InputProjection::forward(const Step& step, Rows, Rows out) {
   const Matrix z = activation_.input_of(out);
   const FeatureMatrix& x = step.input.x;
   if (sparse_) {
@@ -52,15 +53,14 @@ void InputProjection::forward(const Step& step, Matrix, Matrix out) {
   initial_.keep(out);
 }
 
-Matrix InputProjection::backward(const Step&, Matrix gradient) {
+Rows InputProjection::backward(const Step&, Rows gradient) {
   initial_.add_gradient_to(gradient);
-  const Matrix dz = activation_.on() ? activation_.backward(gradient) : gradient;
+  const Rows dz = activation_.on() ? activation_.backward(gradient) : gradient;
   if (sparse_) {
     linear_.backward_bias(dz);
     sparse_rows_.backward(linear_, dz);
   } else {
-    if (!activation_.on()) linear_.clear_padding(dz);
-    linear_.backward(dz);
+    linear_.backward(activation_.on() ? dz : linear_.ready(dz));
   }
   return {};
 }

@@ -19,9 +19,9 @@ class InputProjection final : public Layer {
   InputProjection(const LayerShape& shape, const ModelOptions& options, bool sparse, Parameters& parameters);
 
   void plan(Workspace& workspace, std::span<const size_t> rows) override;
-  kernels::Matrix place_input(const Step&) const override { return {}; }
-  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
-  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
+  kernels::Rows place_input(const Step&) const override { return {}; }
+  void forward(const Step& step, kernels::Rows below, kernels::Rows out) override;
+  kernels::Rows backward(const Step& step, kernels::Rows gradient) override;
 
   void infer(const InferenceRows& rows, kernels::Matrix out) const override;
 

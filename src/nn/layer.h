@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/matrix.h"
+#include "kernels/bfloat16.h"
 #include "nn/step.h"
 #include "nn/workspace.h"
 
@@ -65,19 +65,20 @@ class Layer {
 
   // Takes the memory of a step. rows: of the input, of H_1, …, of H_L.
   virtual void plan(Workspace& workspace, std::span<const size_t> rows) = 0;
-  // Where the layer below puts its rows.
-  virtual kernels::Matrix place_input(const Step& step) const = 0;
-  // `below` lies where place_input() said (nothing for the first layer). Rows of `out` may be followed by columns of
-  // zeros up to a multiple of 16.
-  virtual void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) = 0;
-  // From the gradient at the output to those of the parameters and at the input, which is returned (nothing by the
-  // first layer). May overwrite what it is given.
-  virtual kernels::Matrix backward(const Step& step, kernels::Matrix gradient) = 0;
+  // Where the layer below puts its rows, and in which precision: that of the workspace if they come from an activation,
+  // float32 if they come from a product.
+  virtual kernels::Rows place_input(const Step& step) const = 0;
+  // `below` lies where place_input() said (nothing for the first layer). Float32 rows of `out` may be followed by
+  // columns of zeros up to a multiple of 16.
+  virtual void forward(const Step& step, kernels::Rows below, kernels::Rows out) = 0;
+  // From the gradient at the output, in either precision, to those of the parameters and at the input, which is
+  // returned (nothing by the first layer). May overwrite what it is given.
+  virtual kernels::Rows backward(const Step& step, kernels::Rows gradient) = 0;
 
   // For a head that takes the rows of all layers: those of layer l when they are there, and its share in their
   // gradient.
-  virtual void take_rows(const Step&, uint32_t, kernels::ConstMatrix) {}
-  virtual void add_gradient(uint32_t, kernels::Matrix) const {}
+  virtual void take_rows(const Step&, uint32_t, kernels::ConstRows) {}
+  virtual void add_gradient(uint32_t, kernels::Rows) const {}
   // The same in inference: what is carried from the rows of layers 1 … l to the head, after = carry(l, H_l, before).
   virtual size_t carried_columns() const { return 0; }
   virtual void carry(uint32_t, kernels::ConstMatrix, kernels::ConstMatrix, kernels::Matrix) const {}

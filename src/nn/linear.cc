@@ -4,23 +4,42 @@
 
 #include "common/threads.h"
 #include "kernels/activation.h"
+#include "kernels/dropout.h"
 #include "kernels/parallel.h"
 #include "nn/layer.h"
 
 namespace cgcn {
 
+using kernels::ConstHalfMatrix;
 using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::Matrix;
+using kernels::PackedMatrix;
 using kernels::RowRange;
+using kernels::Rows;
 using kernels::Tiles;
+
+namespace {
+
+constexpr size_t kPackedColumns = 64;  // that a thread packs at once
+
+}  // namespace
 
 Linear::Linear(const std::string& layer, size_t in, size_t out, bool bias, Parameters& parameters)
     : in_(in), out_(out), weight_(parameters, layer + ".weight", in, out, Initial::kGlorot) {
   if (bias) bias_ = OwnParameter(parameters, layer + ".bias", 1, out, Initial::kZero);
 }
 
-void Linear::plan(Workspace& workspace, size_t rows, size_t floats) {
-  input_ = workspace.take<float>(std::max(rows * kernels::padded_stride(in_), floats));
+void Linear::plan(Workspace& workspace, size_t rows, size_t bytes, size_t parts) {
+  workspace_ = &workspace;
+  parts_ = parts;
+  input_ = workspace.take<char>(std::max(workspace.row_bytes(rows, in_), bytes));
+  if (is_half()) {
+    packed_weight_ = workspace.take<BFloat16>(PackedMatrix::elements(in_, out_));
+    packed_transposed_ = workspace.take<BFloat16>(parts_ * PackedMatrix::elements(out_, in_ / parts_));
+    workspace.share_packed(PackedMatrix::elements(rows, out_));
+    return;
+  }
   if (out_ == wide_out()) return;
   wide_weight_ = workspace.take<float>(in_ * wide_out());
   wide_gradient_ = workspace.take<float>(in_ * wide_out());
@@ -39,6 +58,7 @@ Matrix Linear::wide_gradient() const {
 }
 
 void Linear::forward(Matrix z) const {
+  if (is_half()) return forward_half(z);
   if (wide_weight_ != nullptr) {
     const Matrix to(wide_weight_, in_, wide_out());
     kernels::parallel_rows(in_, kPassRows, [&](RowRange rows) {
@@ -49,10 +69,25 @@ void Linear::forward(Matrix z) const {
     });
   }
   const Matrix product(z.data, z.rows, wide_out(), z.stride);
-  const ConstMatrix c = input(z.rows), w = wide_weight();
+  const ConstMatrix c = input(z.rows).floats(), w = wide_weight();
   kernels::parallel_product(product, [&](RowRange rows, size_t column, Matrix tile) {
     multiply(c.rows_from(rows.begin, rows.end), w.columns_from(column, column + tile.columns), tile,
              begin_tile(tile, column));
+  });
+}
+
+void Linear::forward_half(Matrix z) const {
+  parallel_blocks(out_, kPackedColumns, [&](size_t begin, size_t end) {
+    kernels::pack(weight(), {begin, end}, packed_weight_);
+  });
+  const ConstHalfMatrix c = input(z.rows).halves();
+  const PackedMatrix w{packed_weight_, in_, out_};
+  const Tiles tiles = Tiles::of_rows(z.rows, out_, column_unit());
+  kernels::parallel_tiles(tiles.count(), [&](size_t i) {
+    const auto [row, row_end] = tiles.rows(i);
+    const auto [column, column_end] = tiles.columns(i);
+    multiply(c.rows_from(row, row_end), w.columns_from(column, column_end), z.tile(row, row_end, column, column_end),
+             bias() != nullptr ? bias() + column : nullptr);
   });
 }
 
@@ -66,21 +101,29 @@ float Linear::begin_tile(Matrix z_tile, size_t first_column) const {
   return 1;
 }
 
-void Linear::clear_padding(Matrix z_gradient) const {
-  if (out_ == wide_out()) return;
-  kernels::parallel_rows(z_gradient.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) std::fill_n(z_gradient.row(r) + out_, wide_out() - out_, 0.0f);
+Rows Linear::ready(Rows z_gradient) const {
+  if (z_gradient.is_half()) return z_gradient;
+  const Matrix dz = z_gradient.floats();
+  if (is_half()) {
+    const Rows rounded = halves_of(dz);
+    kernels::parallel_rows(dz.rows, kPassRows, [&](RowRange rows) { kernels::apply_dropout({}, rows, dz, rounded); });
+    return rounded;
+  }
+  if (out_ == wide_out()) return dz;
+  kernels::parallel_rows(dz.rows, kPassRows, [&](RowRange rows) {
+    for (size_t r = rows.begin; r < rows.end; ++r) std::fill_n(dz.row(r) + out_, wide_out() - out_, 0.0f);
   });
+  return dz;
 }
 
-void Linear::backward(Matrix z_gradient) const {
+void Linear::backward(ConstRows z_gradient) const {
   backward_bias(z_gradient);
-  const ConstMatrix dz = wide(z_gradient);
-  kernels::parallel_tiles(weight_tiles().count(), [&](size_t i) { backward_tile(i, dz); });
+  begin_backward(z_gradient);
+  kernels::parallel_tiles(weight_tiles().count(), [&](size_t i) { backward_tile(i, z_gradient); });
   end_backward();
 }
 
-void Linear::backward_bias(ConstMatrix z_gradient) const {
+void Linear::backward_bias(ConstRows z_gradient) const {
   if (!bias_.exists()) return;
   float* gradient = bias_.gradient().data;
   parallel_blocks(out_, 64, [&](size_t begin, size_t end) {
@@ -89,15 +132,47 @@ void Linear::backward_bias(ConstMatrix z_gradient) const {
   });
 }
 
-Tiles Linear::weight_tiles() const { return Tiles::of_weights(in_, wide_gradient().columns); }
+PackedMatrix Linear::packed_transposed(size_t part) const {
+  const size_t columns = in_ / parts_;
+  return {packed_transposed_ + part * PackedMatrix::elements(out_, columns), out_, columns};
+}
 
-void Linear::backward_tile(size_t tile, ConstMatrix wide_dz) const {
+void Linear::begin_backward(ConstRows z_gradient) const {
+  if (!is_half()) return;
+  const size_t columns = in_ / parts_, blocks = (columns + kPackedColumns - 1) / kPackedColumns;
+  const size_t own_blocks = (out_ + kPackedColumns - 1) / kPackedColumns;
+  const auto range = [](size_t block, size_t size) {
+    return RowRange{block * kPackedColumns, std::min(size, (block + 1) * kPackedColumns)};
+  };
+  parallel_for_each_block(own_blocks + parts_ * blocks, BlockOrder::kNeighbours, [&](size_t i) {
+    if (i < own_blocks) return kernels::pack(z_gradient.halves(), range(i, out_), workspace_->packed());
+    const size_t part = (i - own_blocks) / blocks, first = part * columns;
+    kernels::pack_transposed(weight().rows_from(first, first + columns), range((i - own_blocks) % blocks, columns),
+                             packed_transposed_ + part * PackedMatrix::elements(out_, columns));
+  });
+}
+
+Tiles Linear::weight_tiles() const { return Tiles::of_weights(in_, wide_gradient().columns, column_unit()); }
+
+void Linear::backward_tile(size_t tile, ConstRows z_gradient) const {
   const Tiles tiles = weight_tiles();
   const auto [row, row_end] = tiles.rows(tile);
   const auto [column, column_end] = tiles.columns(tile);
-  multiply_by_transpose_of(ConstMatrix(input(wide_dz.rows)).columns_from(row, row_end),
-                           wide_dz.columns_from(column, column_end),
-                           wide_gradient().tile(row, row_end, column, column_end));
+  const ConstRows c = ConstRows(input(z_gradient.rows)).columns_from(row, row_end);
+  const Matrix to = wide_gradient().tile(row, row_end, column, column_end);
+  if (is_half()) {
+    const PackedMatrix dz{workspace_->packed(), z_gradient.rows, out_};
+    return kernels::multiply_by_transpose_of(c.halves(), dz.columns_from(column, column_end), to);
+  }
+  multiply_by_transpose_of(c.floats(), wide(z_gradient.floats()).columns_from(column, column_end), to);
+}
+
+void Linear::backward_input(ConstRows z_gradient_rows, size_t part, RowRange columns, Rows to) const {
+  if (is_half())
+    return multiply(z_gradient_rows.halves(), packed_transposed(part).columns_from(columns.begin, columns.end), to);
+  const size_t first = part * (in_ / parts_);
+  multiply_transposed(wide(z_gradient_rows.floats()),
+                      wide_weight().rows_from(first + columns.begin, first + columns.end), to.floats());
 }
 
 void Linear::end_backward() const {

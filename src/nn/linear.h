@@ -1,8 +1,12 @@
 // z = C·W + b, a component of layers: the weight and the bias, the rows C of a step, and the way back to the weight.
+//
+// In bfloat16 the products take C and dz as they are, W and Wᵀ rounded and packed once a step, and dz packed for dW. z
+// and dW are float32.
 #pragma once
 
 #include <string>
 
+#include "kernels/bfloat16_gemm.h"
 #include "kernels/gemm.h"
 #include "nn/parameters.h"
 #include "nn/workspace.h"
@@ -19,37 +23,48 @@ class Linear {
   kernels::Matrix weight_gradient() const { return weight_.gradient(); }
   const float* bias() const { return bias_.value().data; }
 
-  // C, of so many rows or so many floats, whichever is more.
-  void plan(Workspace& workspace, size_t rows, size_t floats = 0);
-  kernels::Matrix input(size_t rows) const { return kernels::padded(input_, rows, in_); }
-  float* input_memory() const { return input_; }
+  // C, of so many rows or bytes, whichever is more. parts: of C's columns, for backward_input().
+  void plan(Workspace& workspace, size_t rows, size_t bytes = 0, size_t parts = 1);
+  kernels::Rows input(size_t rows) const { return kernels::padded(input_, rows, in_, workspace_->precision()); }
+  void* input_memory() const { return input_; }
 
   // z = C·W + b for all rows of z, on all threads. Columns of zeros follow it if the product is wider.
   void forward(kernels::Matrix z) const;
-  // The gradients from dz, with the C of forward. dz is followed by columns of zeros as z was; clear_padding() puts
-  // them behind a dz that lies elsewhere.
-  void backward(kernels::Matrix z_gradient) const;
-  void backward_bias(kernels::ConstMatrix z_gradient) const;
-  void clear_padding(kernels::Matrix z_gradient) const;
+  // A gradient at z that comes from no activation as the products take it: rounded in its place, or in float32 followed
+  // by columns of zeros as z was.
+  kernels::Rows ready(kernels::Rows z_gradient) const;
+  // The gradients from such a dz, with the C of forward.
+  void backward(kernels::ConstRows z_gradient) const;
+  void backward_bias(kernels::ConstRows z_gradient) const;
 
-  // The same in two steps, for a layer that has other products to compute in the same parallel loop: dW tile by tile,
-  // then end_backward(). wide(dz) and wide_weight() are dz and W as the products take them.
-  kernels::ConstMatrix wide(kernels::ConstMatrix z_gradient) const;
-  kernels::ConstMatrix wide_weight() const;
+  // The same in steps, for a layer that has other products to compute in the same parallel loop: begin_backward(), dW
+  // tile by tile and dC in tiles whose columns begin at a multiple of column_unit() in their part, then end_backward().
+  void begin_backward(kernels::ConstRows z_gradient) const;
   kernels::Tiles weight_tiles() const;
-  void backward_tile(size_t tile, kernels::ConstMatrix wide_gradient) const;
+  void backward_tile(size_t tile, kernels::ConstRows z_gradient) const;
+  // These rows of dz times these columns of Wᵀ, of a part of C's columns.
+  void backward_input(kernels::ConstRows z_gradient_rows, size_t part, kernels::RowRange columns,
+                      kernels::Rows to) const;
   void end_backward() const;
+  size_t column_unit() const { return is_half() ? kernels::PackedMatrix::kUnit : 16; }
 
   // A tile of z begins as the bias, if there is one, and products are added. Returns what multiply() keeps of the
   // tile.
   float begin_tile(kernels::Matrix z_tile, size_t first_column) const;
 
  private:
+  bool is_half() const { return workspace_->precision() == kernels::Precision::kBFloat16; }
+  void forward_half(kernels::Matrix z) const;
+  kernels::ConstMatrix wide(kernels::ConstMatrix z_gradient) const;
+  kernels::ConstMatrix wide_weight() const;
   kernels::Matrix wide_gradient() const;
+  kernels::PackedMatrix packed_transposed(size_t part) const;
 
-  size_t in_, out_;
+  size_t in_, out_, parts_ = 1;
   OwnParameter weight_, bias_;
-  float* input_ = nullptr;
+  Workspace* workspace_ = nullptr;
+  void* input_ = nullptr;
+  BFloat16 *packed_weight_ = nullptr, *packed_transposed_ = nullptr;  // the latter part after part
   // OpenBLAS is up to twice as fast on whole registers: if W's columns are no multiple of 16, the products take
   // copies of it and of its gradient with columns of zeros.
   size_t wide_out() const { return (out_ + 15) / 16 * 16; }

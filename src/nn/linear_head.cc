@@ -8,9 +8,12 @@
 namespace cgcn {
 
 using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::DropoutMask;
 using kernels::Matrix;
+using kernels::MatrixView;
 using kernels::RowRange;
+using kernels::Rows;
 
 namespace {
 
@@ -36,25 +39,33 @@ void LinearHead::plan(Workspace& workspace, std::span<const size_t> rows) {
   workspace.share_rows(number(), outputs, in());
 }
 
-Matrix LinearHead::place_input(const Step& step) const {
+Rows LinearHead::place_input(const Step& step) const {
   const size_t outputs = step.batch.rows_of_layer(number());
   return jumping_ == Jumping::kNone ? linear_.input(outputs) : workspace_->rows(number(), outputs, in());
 }
 
-void LinearHead::take_rows(const Step& step, uint32_t layer, ConstMatrix h) {
+void LinearHead::take_rows(const Step& step, uint32_t layer, ConstRows h) {
   if (jumping_ == Jumping::kNone || layer == 0) return;
   outputs_ = step.batch.rows_of_layer(number());
-  const Matrix c = linear_.input(outputs_);
+  const Rows c = linear_.input(outputs_);
+  if (c.is_half())
+    take_rows(layer, h.halves(), c.halves());
+  else
+    take_rows(layer, h.floats(), c.floats());
+}
+
+template <class T>
+void LinearHead::take_rows(uint32_t layer, MatrixView<const T> h, MatrixView<T> c) const {
   kernels::parallel_rows(outputs_, kPassRows, [&](RowRange rows) {
     for (size_t r = rows.begin; r < rows.end; ++r) {
-      const float* from = h.row(r);
+      const T* from = h.row(r);
       if (jumping_ == Jumping::kConcat || layer == 1) {
         std::copy_n(from, in(), c.row(r) + (jumping_ == Jumping::kConcat ? (layer - 1) * in() : 0));
         if (jumping_ == Jumping::kMax) std::fill_n(largest(r), in(), uint8_t{1});
         continue;
       }
       for (size_t k = 0; k < in(); ++k)
-        if (from[k] > c.row(r)[k]) {
+        if (to_float(from[k]) > to_float(c.row(r)[k])) {
           c.row(r)[k] = from[k];
           largest(r)[k] = static_cast<uint8_t>(layer);
         }
@@ -67,7 +78,7 @@ DropoutMask LinearHead::mask(const Step& step) const {
 }
 
 // In place; the streams of convolution L + 1.
-void LinearHead::drop(const Step& step, Matrix c, bool draws) const {
+void LinearHead::drop(const Step& step, Rows c, bool draws) const {
   if (step.dropout == 0) return;
   kernels::parallel_rows(c.rows, kPassRows, [&](RowRange rows) {
     if (draws) draw_dropout(step.dropout_key(2 * number()), step.dropout, rows, {0, c.columns}, mask(step));
@@ -75,39 +86,53 @@ void LinearHead::drop(const Step& step, Matrix c, bool draws) const {
   });
 }
 
-void LinearHead::forward(const Step& step, Matrix, Matrix out) {
+void LinearHead::forward(const Step& step, Rows, Rows out) {
   drop(step, linear_.input(out.rows), /*draws=*/true);
-  linear_.forward(out);
+  linear_.forward(out.floats());
 }
 
 // dC takes the place of C.
-Matrix LinearHead::backward(const Step& step, Matrix gradient) {
-  linear_.clear_padding(gradient);
-  linear_.backward(gradient);
-  const Matrix dc = linear_.input(gradient.rows);
+Rows LinearHead::backward(const Step& step, Rows gradient) {
+  const Rows dz = linear_.ready(gradient), dc = linear_.input(gradient.rows);
+  linear_.backward(dz);
   kernels::parallel_rows(dc.rows, kPassRows, [&](RowRange rows) {
-    multiply_transposed(ConstMatrix(gradient).rows_from(rows.begin, rows.end), linear_.weight(),
-                        dc.rows_from(rows.begin, rows.end));
+    const Rows from = dz.rows_from(rows.begin, rows.end), to = dc.rows_from(rows.begin, rows.end);
+    if (dz.is_half())
+      linear_.backward_input(from, 0, {0, dc.columns}, to);
+    else
+      multiply_transposed(from.floats(), linear_.weight(), to.floats());
   });
   drop(step, dc, /*draws=*/false);
   if (jumping_ == Jumping::kNone) return dc;
-  const Matrix dh = place_input(step);
-  kernels::parallel_rows(dh.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) std::fill_n(dh.row(r), in(), 0.0f);
+  const Rows dh = place_input(step);
+  dh.visit([&](auto to) {
+    kernels::parallel_rows(to.rows, kPassRows, [&](RowRange rows) {
+      for (size_t r = rows.begin; r < rows.end; ++r)
+        for (size_t c = 0; c < in(); ++c) to.row(r)[c] = {};
+    });
   });
   add_gradient(number(), dh);
   return dh;
 }
 
-void LinearHead::add_gradient(uint32_t layer, Matrix gradient) const {
+void LinearHead::add_gradient(uint32_t layer, Rows gradient) const {
   if (jumping_ == Jumping::kNone || layer == 0) return;
-  const ConstMatrix dc = linear_.input(outputs_);
+  const ConstRows dc = linear_.input(outputs_);
+  if (dc.is_half())
+    add_gradient(layer, dc.halves(), gradient.halves());
+  else
+    add_gradient(layer, dc.floats(), gradient.floats());
+}
+
+template <class T>
+void LinearHead::add_gradient(uint32_t layer, MatrixView<const T> dc, MatrixView<T> gradient) const {
   kernels::parallel_rows(outputs_, kPassRows, [&](RowRange rows) {
     for (size_t r = rows.begin; r < rows.end; ++r) {
-      float* to = gradient.row(r);
-      const float* from = dc.row(r) + (jumping_ == Jumping::kConcat ? (layer - 1) * in() : 0);
+      T* to = gradient.row(r);
+      const T* from = dc.row(r) + (jumping_ == Jumping::kConcat ? (layer - 1) * in() : 0);
       for (size_t k = 0; k < in(); ++k)
-        if (jumping_ == Jumping::kConcat || largest(r)[k] == layer) to[k] += from[k];
+        if (jumping_ == Jumping::kConcat || largest(r)[k] == layer)
+          kernels::store(to_float(to[k]) + to_float(from[k]), to[k]);
     }
   });
 }

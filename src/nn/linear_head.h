@@ -20,11 +20,11 @@ class LinearHead final : public Layer {
   LinearHead(const LayerShape& shape, const ModelOptions& options, Parameters& parameters);
 
   void plan(Workspace& workspace, std::span<const size_t> rows) override;
-  kernels::Matrix place_input(const Step& step) const override;
-  void take_rows(const Step& step, uint32_t layer, kernels::ConstMatrix rows) override;
-  void forward(const Step& step, kernels::Matrix below, kernels::Matrix out) override;
-  kernels::Matrix backward(const Step& step, kernels::Matrix gradient) override;
-  void add_gradient(uint32_t layer, kernels::Matrix gradient) const override;
+  kernels::Rows place_input(const Step& step) const override;
+  void take_rows(const Step& step, uint32_t layer, kernels::ConstRows rows) override;
+  void forward(const Step& step, kernels::Rows below, kernels::Rows out) override;
+  kernels::Rows backward(const Step& step, kernels::Rows gradient) override;
+  void add_gradient(uint32_t layer, kernels::Rows gradient) const override;
 
   size_t carried_columns() const override;
   void carry(uint32_t layer, kernels::ConstMatrix h, kernels::ConstMatrix before, kernels::Matrix after) const override;
@@ -32,8 +32,12 @@ class LinearHead final : public Layer {
 
  private:
   kernels::DropoutMask mask(const Step& step) const;
-  void drop(const Step& step, kernels::Matrix c, bool draws) const;
+  void drop(const Step& step, kernels::Rows c, bool draws) const;
   void multiply_rows(uint32_t layer, kernels::ConstMatrix h, kernels::ConstMatrix before, kernels::Matrix out) const;
+  template <class T>
+  void take_rows(uint32_t layer, kernels::MatrixView<const T> h, kernels::MatrixView<T> c) const;
+  template <class T>
+  void add_gradient(uint32_t layer, kernels::MatrixView<const T> dc, kernels::MatrixView<T> gradient) const;
   uint8_t* largest(size_t row) const { return largest_ + row * in(); }
 
   Jumping jumping_;

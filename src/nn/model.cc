@@ -12,6 +12,7 @@ namespace cgcn {
 
 using kernels::Matrix;
 using kernels::padded;
+using kernels::Rows;
 
 struct Model::Network {
   ModelOptions options;
@@ -28,7 +29,7 @@ struct Model::Network {
   void reserve_for(const Batch& batch);
   Matrix forward(Step step);
   Matrix run_layers(const Step& step);
-  void backward(const Step& step, Matrix gradient, const GradientPass& pass);
+  void backward(const Step& step, Rows gradient, const GradientPass& pass);
 };
 
 namespace {
@@ -45,6 +46,7 @@ Model Model::planned(const ModelOptions& options, const ModelShape& shape) {
   check(options, shape);
   auto network = std::make_unique<Network>();
   network->options = options;
+  network->workspace = Workspace(options.precision);
   network->shape = shape;
   network->layers = make_layers(options, shape, network->parameters);
   network->planned = true;
@@ -160,20 +162,19 @@ Matrix Model::Network::forward(Step step) {
 }
 
 Matrix Model::Network::run_layers(const Step& step) {
-  Matrix rows;
+  Rows rows;
   for (size_t i = 0; i < layers.size(); ++i) {
     const bool top = i + 1 == layers.size();
-    const Matrix out =
-        top ? padded(logits, step.batch.num_outputs, shape.num_classes) : layers[i + 1]->place_input(step);
+    const Rows out = top ? padded(logits, step.batch.num_outputs, shape.num_classes) : layers[i + 1]->place_input(step);
     layers[i]->forward(step, rows, out);
     if (!top) layers.back()->take_rows(step, layers[i]->number(), out);
     if (step.terms == Terms::kOnly && layers[i]->number() == options.layers) return {};
     rows = out;
   }
-  return rows;
+  return rows.floats();
 }
 
-void Model::Network::backward(const Step& step, Matrix gradient, const GradientPass& pass) {
+void Model::Network::backward(const Step& step, Rows gradient, const GradientPass& pass) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const size_t place = layers.size() - 1 - i;
     if (i > 1) layers.back()->add_gradient(layers[place]->number(), gradient);

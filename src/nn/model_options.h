@@ -5,6 +5,7 @@
 
 #include "common/options.h"
 #include "graph/normalisation.h"
+#include "kernels/bfloat16.h"
 
 namespace cgcn {
 
@@ -40,8 +41,9 @@ struct ModelOptions {
   DropoutPlace dropout_place = DropoutPlace::kAfter;
   HeadKind head = HeadKind::kConvolution;
   Jumping jumping = Jumping::kNone;
-  float initial_residual = 0;  // α of GCNII
-  float identity_mapping = 0;  // λ of GCNII; β_l = log(λ / l + 1)
+  float initial_residual = 0;                                   // α of GCNII
+  float identity_mapping = 0;                                   // λ of GCNII; β_l = log(λ / l + 1)
+  kernels::Precision precision = kernels::Precision::kFloat32;  // of training: workspace.h says what is in which
 
   void list_options(OptionList& list);
   float first_dropout() const { return input_dropout < 0 ? dropout : input_dropout; }

@@ -215,7 +215,7 @@ void SparseInput::transpose() {
   for (const uint32_t row : touched_) slots_[row] = kNone;
 }
 
-void SparseInput::backward(const Linear& linear, ConstMatrix gradient) {
+void SparseInput::backward(const Linear& linear, kernels::ConstRows gradient) {
   const Matrix weight_gradient = linear.weight_gradient();
   for (const uint32_t row : named_) slots_[row] = 0;
   parallel_blocks(touched_.size(), kPassRows, [&](size_t begin, size_t end) {

@@ -28,7 +28,7 @@ class SparseInput {
   // out = rows·W, and + b if with_bias.
   void multiply(const Linear& linear, bool with_bias, kernels::Matrix out) const;
   // dW = rowsᵀ·dout: rows of W that the batch names; those of the batch before that it does not name become zero.
-  void backward(const Linear& linear, kernels::ConstMatrix gradient);
+  void backward(const Linear& linear, kernels::ConstRows gradient);
   std::span<const uint32_t> touched() const { return touched_; }
   void set_touched(std::span<const uint32_t> rows) { touched_.assign(rows.begin(), rows.end()); }
   uint64_t bytes() const;

@@ -11,11 +11,14 @@
 #include "common/progress.h"
 #include "common/threads.h"
 #include "graph/normalised_rows.h"
+#include "kernels/dropout.h"
 #include "kernels/spmm.h"
 #include "partition/partition.h"
 
 namespace cgcn {
 namespace {
+
+using kernels::Precision;
 
 constexpr size_t kStripBytes = size_t{128} << 20;  // of X, read again and again: about half of a last-level cache
 constexpr size_t kLine = 16;                       // columns of a cache line
@@ -50,17 +53,25 @@ uint64_t memory_for_all_strips(const FeatureMatrix& features, const CsrGraph& gr
          DenseBuffers(graph.num_nodes(), features.columns(), UINT64_MAX, /*all_strips=*/true).bytes();
 }
 
+// To bfloat16, packed at the beginning.
+BFloat16* round_in_place(float* values, size_t size) {
+  auto* rounded = reinterpret_cast<BFloat16*>(values);
+  const kernels::ConstMatrix from(values, 1, size);
+  kernels::apply_dropout({}, {0, 1}, from, kernels::HalfMatrix(rounded, 1, size));
+  return rounded;
+}
+
 class Aggregator {
  public:
-  Aggregator(const Store& files, const Dataset& data, const Normalisation& normalisation, uint64_t memory,
-             StoreWriter& writer)
-      : files_(files),
-        features_(data.features),
-        rows_(data.graph, normalisation),
-        n_(data.num_nodes()),
-        memory_(memory),
+  Aggregator(const ProductSource& source, StoreWriter& writer)
+      : files_(source.files),
+        features_(source.data.features),
+        rows_(source.data.graph, source.normalisation),
+        n_(source.data.num_nodes()),
+        memory_(source.memory),
+        rounds_(source.precision == Precision::kBFloat16),
         writer_(writer),
-        progress_("A·X", data.num_nodes()) {}
+        progress_("A·X", source.data.num_nodes()) {}
 
   void write() {
     if (features_.is_dense())
@@ -89,7 +100,8 @@ class Aggregator {
     if (whole) copy_strips(strip, source.data());
     const size_t strips = (width + strip - 1) / strip;
     size_t done = 0;  // rows × strips
-    ArrayWriter array = writer_.begin_array<float>("features", width);
+    ArrayWriter array =
+        rounds_ ? writer_.begin_array<BFloat16>("features", width) : writer_.begin_array<float>("features", width);
     size_t turn = 0;
     for (size_t begin = 0; begin < n_; begin += sizes.chunk_rows) {
       const kernels::RowRange rows{begin, std::min<size_t>(n_, begin + sizes.chunk_rows)};
@@ -108,10 +120,15 @@ class Aggregator {
         progress_.advance((done + rows.size()) / strips - done / strips);
         done += rows.size();
       }
-      array.append_behind(std::span<const float>(chunk, rows.size() * width));
+      const size_t size = rows.size() * width;
+      if (rounds_)
+        array.append_behind(std::span<const BFloat16>(round_in_place(chunk, size), size));
+      else
+        array.append_behind(std::span<const float>(chunk, size));
     }
     writer_.end_array("features", array);
-    writer_.declare_features(FeatureMatrix::Kind::kDense32, features_.columns());
+    writer_.declare_features(rounds_ ? FeatureMatrix::Kind::kDenseBFloat16 : FeatureMatrix::Kind::kDense32,
+                             features_.columns());
   }
 
   // All strips, one after another.
@@ -271,6 +288,7 @@ class Aggregator {
   const NormalisedRows rows_;
   const NodeId n_;
   const uint64_t memory_;
+  const bool rounds_;
   bool keeps_pages_ = true;
   std::vector<NormalisedRows::SparseRows> made_;
   StoreWriter& writer_;
@@ -279,9 +297,21 @@ class Aggregator {
 
 }  // namespace
 
-void write_product_rows(const Store& files, const Dataset& data, const Normalisation& normalisation, uint64_t memory,
-                        StoreWriter& writer) {
-  Aggregator(files, data, normalisation, memory, writer).write();
+void write_product_rows(const ProductSource& source, StoreWriter& writer) { Aggregator(source, writer).write(); }
+
+void write_rounded_rows(const FeatureMatrix& x, StoreWriter& writer) {
+  const size_t columns = x.columns();
+  ArrayWriter array = writer.begin_array<BFloat16>("features", columns);
+  Buffer<float> rows(kChunk * columns);
+  for (size_t begin = 0; begin < x.rows(); begin += kChunk) {
+    throw_if_interrupted();
+    const size_t end = std::min<size_t>(x.rows(), begin + kChunk), size = (end - begin) * columns;
+    std::copy_n(x.dense32().data() + begin * columns, size, rows.data());
+    array.append(std::span<const BFloat16>(round_in_place(rows.data(), size), size));
+    x.release_rows(begin, end);
+  }
+  writer.end_array("features", array);
+  writer.declare_features(FeatureMatrix::Kind::kDenseBFloat16, x.columns());
 }
 
 uint64_t aggregation_memory(const Dataset& data) {

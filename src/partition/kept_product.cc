@@ -8,17 +8,20 @@
 #include "partition/partition.h"
 
 namespace cgcn {
+
+using kernels::Precision;
+
 namespace {
 
-// The product that is kept there; nothing if there is none, or one of other content, or a damaged one.
-std::optional<FeatureMatrix> find_product(const fs::path& path, const nlohmann::json& key,
-                                          const FeatureMatrix& features) {
+// What is kept there; nothing if there is none, or one of other content, or a damaged one.
+std::optional<FeatureMatrix> find_features(const fs::path& path, const char* name, const nlohmann::json& key,
+                                           const FeatureMatrix& features) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
     const Store kept(path);
     FeatureMatrix product = kept.dataset().features;
-    if (kept.extra().value("aggregated", nlohmann::json()) == key && product.rows() == features.rows() &&
+    if (kept.extra().value(name, nlohmann::json()) == key && product.rows() == features.rows() &&
         product.columns() == features.columns() && product.is_dense() == features.is_dense())
       return product;
     log::note("{} was computed from other data: computing it again", path.string());
@@ -44,25 +47,22 @@ std::unique_ptr<StoreWriter> write_elsewhere(const fs::path& path, const Error& 
   }
 }
 
-struct ProductSource {
-  const Store& files;
-  Dataset data;  // of the files, perhaps with other features
-  const Normalisation& normalisation;
-  uint64_t memory;
-};
-
-// Written by `writer` and opened.
-FeatureMatrix write_product(const ProductSource& source, const nlohmann::json& key, StoreWriter& writer) {
-  const Dataset& data = source.data;
-  write_product_rows(source.files, data, source.normalisation, source.memory, writer);
+// A store of features and no edges, bound to what they were made from by `name`.
+FeatureMatrix finish_features(const Dataset& data, const char* name, const nlohmann::json& key, StoreWriter& writer) {
   writer.write_array("adjacency_offsets",
                      std::span<const EdgeOffset>(Buffer<EdgeOffset>(size_t{data.num_nodes()} + 1, 0)));
   writer.write_array("adjacency_targets", std::span<const NodeId>());
   writer.declare_graph(data.num_nodes(), 0, 0, data.graph.directed(), false);
-  writer.set_extra("aggregated", key);
+  writer.set_extra(name, key);
   check_mappings();
   writer.finish(data.name, FeatureHash::kOfBytes);
   return Store(writer.target(), Verify::kShapesOnly).dataset().features;
+}
+
+// Written by `writer` and opened.
+FeatureMatrix write_product(const ProductSource& source, const nlohmann::json& key, StoreWriter& writer) {
+  write_product_rows(source, writer);
+  return finish_features(source.data, "aggregated", key, writer);
 }
 
 enum class Unwritable { kRefuse, kElsewhere };
@@ -78,7 +78,8 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_norm
     path += "-rows";
     key["rows"] = "normalised";
   }
-  if (auto found = find_product(path, key, features)) return *std::move(found);
+  if (source.precision == Precision::kBFloat16) key["precision"] = "bfloat16";
+  if (auto found = find_features(path, "aggregated", key, features)) return *std::move(found);
   if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only if it is needed
   // What a crash of the machine damages is found by its checksums, and computed again.
   std::unique_ptr<StoreWriter> writer;
@@ -105,14 +106,30 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_norm
 
 }  // namespace
 
-fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation) {
-  return layout.path / "aggregated" / normalisation.name();
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation, Precision precision) {
+  const char* suffix = precision == Precision::kBFloat16 ? "-bfloat16" : "";
+  return layout.path / "aggregated" / (normalisation.name() + suffix);
 }
 
+fs::path rounded_path(const ClusterLayout& layout) { return layout.path / "aggregated" / "features-bfloat16"; }
+
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
-                                  bool rows_normalised) {
-  return ensure_product(aggregated_path(layout, normalisation), {*layout.files, layout.data, normalisation, memory},
-                        rows_normalised, Unwritable::kRefuse);
+                                  bool rows_normalised, Precision precision) {
+  if (!layout.data.features.is_dense()) precision = Precision::kFloat32;
+  return ensure_product(aggregated_path(layout, normalisation, precision),
+                        {*layout.files, layout.data, normalisation, memory, precision}, rows_normalised,
+                        Unwritable::kRefuse);
+}
+
+FeatureMatrix rounded_features(const ClusterLayout& layout) {
+  const FeatureMatrix& x = layout.data.features;
+  if (x.kind() != FeatureMatrix::Kind::kDense32) return x;
+  const fs::path path = rounded_path(layout);
+  const nlohmann::json key = {{"content", layout.data.content_hash}};
+  if (auto found = find_features(path, "rounded", key, x)) return *std::move(found);
+  StoreWriter writer(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
+  write_rounded_rows(x, writer);
+  return finish_features(layout.data, "rounded", key, writer);
 }
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
@@ -123,7 +140,8 @@ FeatureMatrix aggregated_features(const Store& store, const Normalisation& norma
 
 std::optional<FeatureMatrix> kept_aggregated_features(const Store& store, const Normalisation& normalisation) {
   const Dataset data = store.dataset();
-  return find_product(store_product(store, normalisation), product_key(data, normalisation), data.features);
+  return find_features(store_product(store, normalisation), "aggregated", product_key(data, normalisation),
+                       data.features);
 }
 
 void forget_aggregated(const Store& store, const Normalisation& normalisation) {

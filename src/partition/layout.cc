@@ -167,6 +167,8 @@ class LayoutWriter {
       gather_array<float>("features", features.dense32(), features.columns());
     } else if (features.kind() == FeatureMatrix::Kind::kDense16) {
       gather_array<Half>("features", features.dense16(), features.columns());
+    } else if (features.kind() == FeatureMatrix::Kind::kDenseBFloat16) {
+      gather_array<BFloat16>("features", features.dense_bfloat16(), features.columns());
     } else if (features.kind() == FeatureMatrix::Kind::kSparse) {
       gather_offsets("features_offsets", features.sparse_offsets());
       gather_rows<uint32_t>("features_columns", features.sparse_offsets(), features.sparse_columns());

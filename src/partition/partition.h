@@ -16,6 +16,7 @@
 #include "graph/dataset.h"
 #include "graph/normalisation.h"
 #include "graph/store.h"
+#include "kernels/bfloat16.h"
 #include "partition/stages.h"
 
 namespace cgcn {
@@ -91,10 +92,16 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
 
 // N(A)·X of the layout, computed once and kept in its folder. Dense stays dense (float32), sparse sparse; the
 // identity's product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits. rows_normalised:
-// of X with every row divided by its sum.
+// of X with every row divided by its sum. precision: what a dense product is rounded to.
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
-                                  uint64_t memory = kPartitionMemory, bool rows_normalised = false);
-fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation);  // if it is kept
+                                  uint64_t memory = kPartitionMemory, bool rows_normalised = false,
+                                  kernels::Precision precision = kernels::Precision::kFloat32);
+// Where it is kept.
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation,
+                         kernels::Precision precision = kernels::Precision::kFloat32);
+// X of the layout in bfloat16, rounded once and kept in its folder; X itself if it is not float32.
+FeatureMatrix rounded_features(const ClusterLayout& layout);
+fs::path rounded_path(const ClusterLayout& layout);
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
                                   uint64_t memory = kPartitionMemory, bool rows_normalised = false);

@@ -39,6 +39,9 @@ void require_possible(const RunOptions& options, const Dataset& data) {
   if (options.method.method == Method::kVrGcn && options.train.batches_per_step > 1)
     throw Error("vrgcn keeps a history of embeddings that every batch changes: a step has one batch, in one process",
                 "--batches-per-step", "leave it and mpirun out, or use another --method");
+  if (options.method.method == Method::kVrGcn && options.model.precision == kernels::Precision::kBFloat16)
+    throw Error("vrgcn's history of embeddings is float32", "--precision bfloat16",
+                "leave it out, or use another --method");
   if (options.method.first_layer == FirstLayer::kBatch && !options.model.input_projection &&
       !data.features.is_dense() && options.model.first_dropout() > 0 &&
       options.model.dropout_place == DropoutPlace::kAfter)
@@ -124,7 +127,9 @@ uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, 
   ColumnScaling scaling;
   scaling.rows = options.train.normalise_rows;
   if (options.train.standardise) scaling.mean.resize(1);
-  return scaling.copied_bytes(features, aggregates);
+  const uint64_t copied = scaling.copied_bytes(features, aggregates);
+  const bool rounds = options.model.precision == kernels::Precision::kBFloat16 && features.is_dense();
+  return copied + (copied > 0 && rounds ? features.num_entries() * sizeof(BFloat16) : 0);  // one of them twice
 }
 
 uint64_t forecast_training_memory(const TrainingPlan& plan) {
@@ -135,7 +140,8 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
   const double share = static_cast<double>(nodes) / data.num_nodes();  // of the nodes, and of their neighbours again
   const uint64_t entries = share_of(share * share, data.graph.num_entries()) + nodes;
   const uint64_t features = share_of(
-      share, data.features.is_dense() ? data.features.num_entries() * sizeof(float) : data.features.stored_bytes());
+      share, data.features.is_dense() ? data.features.num_entries() * kernels::bytes_of(options.model.precision)
+                                      : data.features.stored_bytes());
   const uint64_t arrays = (plan.takes_x() ? 1 : 0) + (plan.takes_product() ? 1 : 0);
   Model model = Model::planned(options.model, shape_of(data));
 

@@ -3,12 +3,15 @@
 #include "batch/input_reader.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "kernels/bfloat16_gemm.h"
 #include "nn/history.h"
 #include "train/class_weights.h"
 #include "train/slot_gradients.h"
 
 namespace cgcn {
 namespace {
+
+using kernels::Precision;
 
 ClusterLayout prepare_layout(const TrainingPlan& plan) {
   PartitionOptions partition = plan.partition();
@@ -22,13 +25,39 @@ ColumnScaling choose_scaling(const TrainingPlan& plan) {
   return scaling;
 }
 
-// A·X only if a batch reads it. Scaled features are copies in memory: they are made if there is room for them.
+// A·X only if a batch reads it. Scaled features are copies in memory: they are made if there is room for them. In
+// bfloat16 what a batch reads is rounded once: on disk, or in memory if it was scaled.
 PreparedFeatures prepare_batch_features(const TrainingPlan& plan, const TrainingInput& input) {
   const uint64_t left = memory_left(plan.budget);
   if (left < scaled_bytes(plan.options, input.layout.data.features, plan.takes_product()))
     refuse_memory_left(forecast_training_memory(plan), "the scaled features");
   const auto product = plan.takes_product() ? std::optional(plan.options.first_normalisation()) : std::nullopt;
-  return prepare_features(input.layout, input.layout.data, product, input.scaling, left);
+  const ClusterLayout& layout = input.layout;
+  if (plan.options.model.precision == Precision::kFloat32)
+    return prepare_features(layout, layout.data, product, input.scaling, left);
+  PreparedFeatures features;
+  if (!input.scaling.empty()) {
+    features = prepare_features(layout, layout.data, product, input.scaling, left);
+    features.x = features.x.rounded();
+    if (product) features.aggregated = features.aggregated.rounded();
+    return features;
+  }
+  if (product)
+    features.aggregated = aggregated_features(layout, *product, left, input.scaling.rows, Precision::kBFloat16);
+  features.x = input.scaling.rows ? scale_features(layout.data, input.scaling).rounded()
+               : plan.takes_x()   ? rounded_features(layout)
+                                  : layout.data.features;
+  return features;
+}
+
+void note_precision(Precision precision) {
+  if (precision == Precision::kFloat32) return;
+  const auto kernels = kernels::best_bfloat16_kernels();
+  if (kernels == kernels::BFloat16Kernels::kFloat32)
+    log::note(
+        "--precision bfloat16: this processor has no instructions for it; it takes less memory, float32 is faster");
+  else
+    log::note("--precision bfloat16: products by {}", kernels::name_of(kernels));
 }
 
 std::unique_ptr<BatchSource> make_batches(const RunOptions& options, const ClusterLayout& layout) {
@@ -80,13 +109,18 @@ class InputPlan {
     };
     std::optional<FeatureReader> x, product;
     if (plan_.takes_product())
-      product = reader(features.aggregated, product_, aggregated_path(layout, plan_.options.first_normalisation()));
-    if (plan_.takes_x()) x = reader(features.x, x_, layout.files->path());
+      product = reader(features.aggregated, product_,
+                       aggregated_path(layout, plan_.options.first_normalisation(), precision_of(features.aggregated)));
+    const bool is_rounded = features.x.kind() != layout.data.features.kind();
+    if (plan_.takes_x()) x = reader(features.x, x_, is_rounded ? rounded_path(layout) : layout.files->path());
     return std::make_unique<InputReader>(std::move(batches), std::move(x), std::move(product), layout.data.labels);
   }
 
  private:
   static constexpr uint64_t kStorages = kBatchesAhead + 1;
+  static Precision precision_of(const FeatureMatrix& features) {
+    return features.kind() == FeatureMatrix::Kind::kDenseBFloat16 ? Precision::kBFloat16 : Precision::kFloat32;
+  }
   const BatchSource& batches() const { return *input_.batches; }
   uint64_t rows() const { return batches().limits().max_nodes; }
   bool bounded() const { return batches().storage_bytes() > 0; }
@@ -152,6 +186,7 @@ std::string hash_partition(const ClusterLayout& layout) {
 void TrainingInput::release_pages() const {
   layout.files->release_pages();
   features.aggregated.release_rows(0, features.aggregated.rows());
+  features.x.release_rows(0, features.x.rows());
 }
 
 namespace {
@@ -201,6 +236,7 @@ void prepare_kept_files(const TrainingPlan& plan) {
 
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
+  note_precision(plan.options.model.precision);
   prepare_rows(plan, stages, input);
   input.class_weights = read_class_weights(plan.options.train.class_weights, plan.data);
   if (plan.data.labels.regression()) input.target = measure_target(plan.data);

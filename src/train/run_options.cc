@@ -109,6 +109,9 @@ void RunOptions::relate(OptionList& list) {
       "without --residual both places are the same function");
   need(
       {"head"}, [this] { return model.jumping == Jumping::kNone; }, "--jumping has a linear head");
+  need(
+      {"precision"}, [this, hidden_layers] { return !data.sparse || hidden_layers() > 0; },
+      "the products of a single layer on sparse features are float32");
   need({"decay-scope"}, is_deep, "there is no other layer");
   need(
       {"decay-scope"}, [this] { return optimiser.weight_decay > 0; }, "--weight-decay 0");

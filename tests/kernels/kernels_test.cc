@@ -208,7 +208,8 @@ TEST_P(Kernels, ActivationBackwardEqualsItsTwin) {
       const LayerNorm used = norm ? state.norm() : LayerNorm();
       reference::activate_backward({1, kRows}, gradient.view(), used, expected.view(), expected_sums.data(),
                                    expected_sums.data() + width);
-      activate_backward({1, kRows}, gradient.view(), used, actual.view(), sums.data(), sums.data() + width);
+      activate_backward({1, kRows}, gradient.view(), used, actual.view(), actual.view(), sums.data(),
+                        sums.data() + width);
       actual.expect_near(expected, 2e-5f);
       for (size_t c = 0; c < 2 * width; ++c)
         EXPECT_NEAR(sums[c], expected_sums[c], 1e-5 * (1 + std::abs(expected_sums[c])));
@@ -245,7 +246,7 @@ TEST_P(Kernels, BatchNormEqualsItsTwin) {
     TestMatrix twin(kRows, width, 1);
     reference::normalise_columns_backward({1, kRows}, gradient.view(), norm, sums.data(), sums.data() + width,
                                           twin.view());
-    normalise_columns_backward({1, kRows}, gradient.view(), norm, sums.data(), sums.data() + width, z.view());
+    normalise_columns_backward({1, kRows}, gradient.view(), norm, sums.data(), sums.data() + width, z.view(), z.view());
     z.expect_near(twin, 2e-5f);
   }
 }

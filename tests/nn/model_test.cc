@@ -63,12 +63,14 @@ struct WideProblem {
   }
 };
 
-std::vector<float> train(const WideProblem& problem, float dropout, int threads) {
+std::vector<float> train(const WideProblem& problem, float dropout, int threads,
+                         kernels::Precision precision = kernels::Precision::kFloat32) {
   const ThreadCountScope set(threads);
   ModelOptions options = small_options(4);
   options.hidden = 300;
   options.bias = options.residual = true;
   options.dropout = dropout;
+  options.precision = precision;
   Model model(options, {70, false, 11, false}, 3);
   model.reserve({WideProblem::kRows, 0});
   Adam adam({}, model);
@@ -88,6 +90,39 @@ TEST(Model, TrainsToTheSameBitsForAnyNumberOfThreads) {
       EXPECT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << threads << " threads";
     }
   }
+}
+
+TEST(Model, TrainsInBFloat16ToTheSameBitsForAnyNumberOfThreads) {
+  const WideProblem problem;
+  const std::vector<float> one = train(problem, 0.2f, 1, kernels::Precision::kBFloat16);
+  for (const int threads : {2, 3}) {
+    const std::vector<float> many = train(problem, 0.2f, threads, kernels::Precision::kBFloat16);
+    EXPECT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << threads << " threads";
+  }
+  // Near what float32 trains to, and not the same.
+  const std::vector<float> exact = train(problem, 0.2f, 1);
+  double squares = 0, errors = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    squares += exact[i] * exact[i];
+    errors += (exact[i] - one[i]) * (exact[i] - one[i]);
+  }
+  EXPECT_LT(std::sqrt(errors / squares), 0.05);
+  EXPECT_GT(std::sqrt(errors / squares), 1e-5);
+}
+
+// Rows, C, dC and the scratch are half as large; z and the logits are not.
+TEST(Model, BFloat16TakesLessWorkspace) {
+  const auto bytes = [](kernels::Precision precision) {
+    ModelOptions options = small_options(4);
+    options.hidden = 512;
+    options.precision = precision;
+    Model model = Model::planned(options, {100, false, 40, false});
+    model.reserve({20000, 0});
+    return static_cast<double>(model.workspace_bytes());
+  };
+  const double share = bytes(kernels::Precision::kBFloat16) / bytes(kernels::Precision::kFloat32);
+  EXPECT_LT(share, 0.68);
+  EXPECT_GT(share, 0.5);
 }
 
 TEST(Model, SparseInputTrainsToTheSameBitsForAnyNumberOfThreads) {

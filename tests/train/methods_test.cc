@@ -120,6 +120,20 @@ TEST_P(MethodsTest, ThreadsDoNotChangeABit) {
   EXPECT_EQ(weights("one"), weights("three"));
 }
 
+TEST_P(MethodsTest, InBFloat16ThreadsDoNotChangeABit) {
+  options_.model.dropout = 0.2f;
+  options_.model.precision = kernels::Precision::kBFloat16;
+  if (GetParam() == Method::kVrGcn) {
+    EXPECT_THROW(train("refused"), Error);
+    return;
+  }
+  set_thread_count(1);
+  train("one");
+  set_thread_count(3);
+  train("three");
+  EXPECT_EQ(weights("one"), weights("three"));
+}
+
 TEST_P(MethodsTest, AnInterruptedRunContinuesBitForBit) {
   options_.model.dropout = 0.2f;
   train("whole");

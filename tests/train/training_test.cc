@@ -15,7 +15,10 @@
 namespace cgcn {
 namespace {
 
+using kernels::Precision;
 using test::TrainingTest;
+
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16};
 
 TEST_F(TrainingTest, LearnsMoreThanTheLargestClass) {
   options_.train.epochs = 15;
@@ -26,20 +29,27 @@ TEST_F(TrainingTest, LearnsMoreThanTheLargestClass) {
 }
 
 TEST_F(TrainingTest, ThreadsDoNotChangeABit) {
-  for (const bool standardise : {false, true}) {
-    options_.train.standardise = standardise;
-    set_thread_count(1);
-    train(make_store(), fmt::format("one-{}", standardise));
-    set_thread_count(3);
-    train(make_store(), fmt::format("three-{}", standardise));
-    const RunFiles one(folder_ / fmt::format("one-{}", standardise)),
-        three(folder_ / fmt::format("three-{}", standardise));
-    EXPECT_EQ(weights(one.last()), weights(three.last()));
-    EXPECT_EQ(weights(one.best()), weights(three.best()));
-  }
+  for (const Precision precision : kPrecisions)
+    for (const bool standardise : {false, true}) {
+      options_.model.precision = precision;
+      options_.train.standardise = standardise;
+      const std::string suffix = fmt::format("{}-{}", kernels::bytes_of(precision), standardise);
+      set_thread_count(1);
+      train(make_store(), "one-" + suffix);
+      set_thread_count(3);
+      train(make_store(), "three-" + suffix);
+      const RunFiles one(folder_ / ("one-" + suffix)), three(folder_ / ("three-" + suffix));
+      EXPECT_EQ(weights(one.last()), weights(three.last()));
+      EXPECT_EQ(weights(one.best()), weights(three.best()));
+    }
 }
 
-TEST_F(TrainingTest, AnInterruptedRunContinuesBitForBit) {
+class PrecisionTest : public TrainingTest, public testing::WithParamInterface<Precision> {
+ protected:
+  PrecisionTest() { options_.model.precision = GetParam(); }
+};
+
+TEST_P(PrecisionTest, AnInterruptedRunContinuesBitForBit) {
   const Store store(make_store());
   train(store.path(), "whole");
   // Stops after every single step, the first one included.
@@ -69,6 +79,34 @@ TEST_F(TrainingTest, AnInterruptedRunContinuesBitForBit) {
     EXPECT_EQ(whole[i]["loss"], pieces[i]["loss"]);
     EXPECT_EQ(whole[i]["validation"], pieces[i]["validation"]);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, PrecisionTest, testing::ValuesIn(kPrecisions),
+                         [](const auto& info) { return info.param == Precision::kFloat32 ? "Float32" : "BFloat16"; });
+
+// It learns as float32 does, takes X and A·X at half the size, and is saved in float32, which evaluation takes.
+TEST_F(TrainingTest, TrainsInBFloat16) {
+  options_.train.epochs = 15;
+  const Store store(make_store());
+  options_.model.precision = Precision::kBFloat16;
+  Training training(store, options_, RunDirectory::create(folder_ / "half", "test"));
+  const PreparedFeatures& features = training.input().features;
+  EXPECT_EQ(features.x.kind(), FeatureMatrix::Kind::kDenseBFloat16);
+  EXPECT_EQ(features.aggregated.kind(), FeatureMatrix::Kind::kDenseBFloat16);
+  const FeatureMatrix exact = aggregated_features(training.input().layout, options_.first_normalisation());
+  EXPECT_EQ(2 * features.aggregated.stored_bytes(), exact.stored_bytes());
+  std::vector<float> row(exact.columns());
+  for (NodeId v = 0; v < exact.rows(); ++v) {
+    features.aggregated.copy_row(v, row.data());
+    for (size_t c = 0; c < row.size(); ++c) ASSERT_EQ(row[c], to_float(to_bfloat16(exact.dense_row(v)[c])));
+    features.x.copy_row(v, row.data());
+    const auto x = training.input().layout.data.features.dense_row(v);
+    for (size_t c = 0; c < row.size(); ++c) ASSERT_EQ(row[c], to_float(to_bfloat16(x[c])));
+  }
+  EXPECT_GT(training.run().evaluation->test.scores().micro_f1, 0.6);
+  options_.model.precision = Precision::kFloat32;
+  train(store.path(), "full");
+  EXPECT_NE(weights(RunFiles(folder_ / "half").last()), weights(RunFiles(folder_ / "full").last()));
 }
 
 // Every kind of layer and optimiser: its state is in the checkpoint, and evaluation knows it.
