@@ -327,7 +327,7 @@ def scaled_product(a, b, scale, out):
 
 
 class Model:
-    """Layers with a Norm between each two, and Adam, on one flat vector. For batches of up to `rows` rows, `trained` to train on."""
+    """Layers with a Norm between each two, and Adam, on one flat vector; room for `rows` rows, `trained` of a batch."""
 
     def __init__(self, features, classes, options, rows, trained):
         def dropout(rate, stream):
