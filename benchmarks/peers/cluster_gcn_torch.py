@@ -194,9 +194,9 @@ class Norm:
         self.width, self.dropout = width, dropout
         self.shapes = [(width,), (width,)]
 
-    def reserve(self, rows):
+    def reserve(self, rows, trained):
         if self.dropout is not None:
-            self.mask = torch.empty(rows, self.width)
+            self.mask = torch.empty(trained, self.width)
 
     def forward(self, z, train):
         drops = train and self.dropout is not None
@@ -226,10 +226,10 @@ class First:
         self.width, self.out, self.dropout = 2 * width, out, dropout
         self.shapes = [(2 * width, out)]
 
-    def reserve(self, rows):
+    def reserve(self, rows, trained):
         self.z = torch.empty(rows, self.out)
         if self.dropout is not None:
-            self.mask, self.dropped = torch.empty(rows, self.width), torch.empty(rows, self.width)
+            self.mask, self.dropped = torch.empty(trained, self.width), torch.empty(trained, self.width)
 
     def forward(self, inputs, batch, train):
         drops, count = train and self.dropout is not None, len(inputs)
@@ -250,9 +250,9 @@ class AggregateThenDrop:
         self.width, self.out, self.dropout = width, out, dropout
         self.shapes = [(2 * width, out)]
 
-    def reserve(self, rows):
+    def reserve(self, rows, trained):
         self.z = torch.empty(rows, self.out)
-        self.inputs, self.mask = torch.empty(rows, 2 * self.width), torch.empty(rows, 2 * self.width)
+        self.inputs, self.mask = torch.empty(rows, 2 * self.width), torch.empty(trained, 2 * self.width)
         self.down = torch.empty(rows, self.width)
 
     def forward(self, h, batch, train):
@@ -284,7 +284,7 @@ class Aggregate:
         self.width, self.out = width, out
         self.shapes = [(2 * width, out)]
 
-    def reserve(self, rows):
+    def reserve(self, rows, trained):
         self.z, self.down = torch.empty(rows, self.out), torch.empty(rows, self.width)
 
     def forward(self, h, batch, train):
@@ -308,7 +308,7 @@ class ProjectThenAggregate:
         self.width, self.out = width, out
         self.shapes = [(width, 2 * out)]
 
-    def reserve(self, rows):
+    def reserve(self, rows, trained):
         self.projected, self.down = torch.empty(rows, 2 * self.out), torch.empty(rows, self.width)
 
     def forward(self, h, batch, train):
@@ -327,9 +327,9 @@ def scaled_product(a, b, scale, out):
 
 
 class Model:
-    """Layers with a Norm between each two, and Adam, on one flat vector."""
+    """Layers with a Norm between each two, and Adam, on one flat vector; room for `rows` rows, `trained` of a batch."""
 
-    def __init__(self, features, classes, options, rows):
+    def __init__(self, features, classes, options, rows, trained):
         def dropout(rate, stream):
             return Dropout(rate, [options.seed, stream]) if rate > 0 else None
 
@@ -348,7 +348,7 @@ class Model:
                 self.layers.append(Aggregate(*widths[number:number + 2]))
         parts = self.layers + self.norms
         for part in parts:
-            part.reserve(rows)
+            part.reserve(rows, trained)
         total = sum(int(np.prod(shape)) for part in parts for shape in part.shapes)
         self.flat, self.gradient, self.first, self.second = (torch.zeros(total) for _ in range(4))
         self.steps = 0
@@ -471,7 +471,7 @@ def main():
     if whole:
         everything = Batches(whole, 1, normalisation, 0).kept[0]
     model = Model(layout.features.shape[1], layout.classes, options,
-                  max(batches.most_rows(), whole.nodes if whole else 0))
+                  max(batches.most_rows(), whole.nodes if whole else 0), batches.most_rows())
     seconds, best = [], None
     for epoch in range(options.epochs):
         start = time.perf_counter()
