@@ -74,6 +74,10 @@ double selection_score(const Scores& scores, SelectBy by) {
   }
 }
 
+std::string selection_name(SelectBy by) { return name_of(by).name; }
+
+double shown_score(double score, SelectBy by) { return name_of(by).negated ? -score : score; }
+
 std::string show_selection(double score, SelectBy by) {
   const ScoreName name = name_of(by);
   return fmt::format("{} {}{}", name.name, number(score, name), name.percent ? " %" : "");
