@@ -83,6 +83,11 @@ std::string show_selection(double score, SelectBy by) {
   return fmt::format("{} {}{}", name.name, number(score, name), name.percent ? " %" : "");
 }
 
+std::string show_change(double before, double after, SelectBy by) {
+  const ScoreName name = name_of(by);
+  return fmt::format("{} to {}{}", show_selection(before, by), number(after, name), name.percent ? " %" : "");
+}
+
 std::string show_spread(double mean, double deviation, SelectBy by) {
   const ScoreName name = name_of(by);
   ScoreName plain = name;

@@ -283,7 +283,7 @@ std::string SmoothingChoice::text() const {
   std::string steps = correct > 0 ? fmt::format("correct {}", correct) : std::string();
   if (smooth > 0) steps += fmt::format("{}smooth {}", steps.empty() ? "" : ", ", smooth);
   if (!chosen()) return fmt::format("nothing did better than the model on validation ({})", show_selection(before, by));
-  return fmt::format("{}: validation {}, without it {}", steps, show_selection(after, by), show_selection(before, by));
+  return fmt::format("{}: validation {}", steps, show_change(before, after, by));
 }
 
 namespace {

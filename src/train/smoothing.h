@@ -37,7 +37,7 @@ struct SmoothingChoice {
   double before = 0, after = 0;  // that score of the validation nodes, without and with it
   double test_before = 0;        // micro F1 of the test nodes, without it
   bool chosen() const { return correct > 0 || smooth > 0; }
-  std::string text() const;  // "correct 0.4, smooth 0.8: validation F1 82.40 %, without it F1 81.20 %"
+  std::string text() const;  // "correct 0.4, smooth 0.8: validation F1 81.20 % to 82.40 %"
 };
 
 // Whether the graph has classes of training and of validation nodes to use; Error if not.
