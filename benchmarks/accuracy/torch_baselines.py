@@ -2,9 +2,9 @@
 """GCN, GraphSAGE and GAT in PyTorch on the nodes, edges and split of a graph store: full batch, transductive, a search on
 validation, then several seeds of each model's best settings.
 
-    benchmarks/accuracy/torch_baselines.py STORE … [--seeds 5] [--epochs 300] [--models gcn sage gat] [--quick]
+    benchmarks/accuracy/torch_baselines.py STORE … [--seeds 5] [--epochs 200] [--search-epochs 100] [--models gcn sage gat] [--quick]
 
-Sparse products are SciPy's. Settings of the search: width, depth, dropout, learning rate, norm and residual as in tuned GNNs.
+Settings of the search: width, depth, dropout, learning rate, norm and residual as in tuned GNNs.
 Prints one row per model: mean and deviation of test micro F1 over the seeds, and the settings that validation chose.
 """
 import argparse
@@ -20,17 +20,25 @@ from torch import nn
 from torch.nn import functional as F
 
 
+def product(matrix, x):
+    """A SciPy matrix in CSR form times a dense tensor, by PyTorch's kernel: four times as fast as SciPy's."""
+    matrix.sort_indices()
+    arrays = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    return torch._sparse_csr_tensor_unsafe(*arrays, matrix.shape) @ x  # without a pass over the indices that checks them
+
+
 class Product(torch.autograd.Function):
     """A constant sparse matrix times a dense one."""
 
     @staticmethod
     def forward(ctx, matrix, transposed, x):
         ctx.transposed = transposed
-        return torch.from_numpy(matrix @ x.detach().numpy())
+        return product(matrix, x.detach())
 
     @staticmethod
     def backward(ctx, gradient):
-        return None, None, torch.from_numpy(ctx.transposed @ np.ascontiguousarray(gradient.numpy()))
+        transposed = ctx.transposed() if callable(ctx.transposed) else ctx.transposed
+        return None, None, product(transposed, gradient.contiguous())
 
 
 class WeightedProduct(torch.autograd.Function):
@@ -41,7 +49,7 @@ class WeightedProduct(torch.autograd.Function):
         ctx.edges = edges
         ctx.save_for_backward(values, x)
         n = len(edges.offsets) - 1
-        return torch.from_numpy(sp.csr_matrix((values.detach().numpy(), edges.sources, edges.offsets), (n, n)) @ x.detach().numpy())
+        return product(sp.csr_matrix((values.detach().numpy(), edges.sources, edges.offsets), (n, n)), x.detach())
 
     @staticmethod
     def backward(ctx, gradient):
@@ -49,7 +57,7 @@ class WeightedProduct(torch.autograd.Function):
         n = len(edges.offsets) - 1
         gradient = gradient.contiguous()
         back = sp.csr_matrix((values.numpy()[edges.order], edges.back_targets, edges.back_offsets), (n, n))
-        dx = torch.from_numpy(back @ gradient.numpy())
+        dx = product(back, gradient)
         dv = torch.empty_like(values)
         for begin in range(0, len(values), 1 << 17):
             part = slice(begin, begin + (1 << 17))
@@ -118,7 +126,7 @@ def drop(x, p, training):
 
 
 def times(x, weight):
-    return Product.apply(x, x.T.tocsr(), weight) if sp.issparse(x) else x @ weight
+    return Product.apply(x, lambda: x.T.tocsr(), weight) if sp.issparse(x) else x @ weight
 
 
 class Layer(nn.Module):
@@ -198,13 +206,13 @@ def train(g, kind, settings, seed, epochs, patience, limit):
         loss = F.binary_cross_entropy_with_logits(rows, y) if g.multi else F.cross_entropy(rows, y)
         loss.backward()
         optimiser.step()
-        if epochs > 100 and g.n > 20000 and epoch % 5:
+        if epoch % 2 == 0:
             continue
         model.eval()
         with torch.no_grad():
             logits = model(g)
         validation = score(g, logits, g.parts[1])
-        since += 1
+        since += 2
         if validation > best:
             best, test, since = validation, score(g, logits, g.parts[2]), 0
         if since > patience or time.process_time() - begun > limit:
@@ -214,23 +222,21 @@ def train(g, kind, settings, seed, epochs, patience, limit):
 
 def search_space(g, quick):
     few = len(g.parts[0]) < g.n // 10
-    base = {"hidden": 64 if few else 256, "layers": 2, "dropout": 0.5, "lr": 0.01, "decay": 5e-4, "norm": "none", "residual": False}
+    base = {"hidden": 64 if few else 128, "layers": 2, "dropout": 0.5, "lr": 0.01, "decay": 5e-4, "norm": "none", "residual": False}
     if few:
-        return [base, {**base, "hidden": 256, "dropout": 0.7}, {**base, "hidden": 512, "layers": 3, "dropout": 0.7, "lr": 0.001},
-                {**base, "dropout": 0.8, "lr": 0.005, "decay": 5e-3}, {**base, "hidden": 128, "layers": 3, "norm": "layer", "residual": True}]
+        return [base, {**base, "dropout": 0.8, "lr": 0.005, "decay": 5e-3}, {**base, "hidden": 128, "layers": 3, "norm": "layer", "residual": True}]
     big = {**base, "decay": 5e-5, "norm": "batch", "residual": True, "lr": 0.005}
-    several = [{**big, "layers": 3}, {**big, "layers": 2, "norm": "layer"}, {**big, "layers": 4, "dropout": 0.3, "norm": "layer"}]
-    if quick:
-        return several
-    return [base, *several, {**big, "layers": 3, "dropout": 0.6, "hidden": 512, "lr": 0.001, "norm": "layer"}]
+    several = [{**big, "layers": 3, "dropout": 0.3, "lr": 0.01}, big]
+    return several if quick else [base, *several, {**big, "norm": "layer"}]
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("stores", nargs="+")
     arguments.add_argument("--seeds", type=int, default=5)
-    arguments.add_argument("--epochs", type=int, default=300)
-    arguments.add_argument("--patience", type=int, default=100)
+    arguments.add_argument("--epochs", type=int, default=200)
+    arguments.add_argument("--patience", type=int, default=50, help="epochs")
+    arguments.add_argument("--search-epochs", type=int, default=100, help="of each training of the search")
     arguments.add_argument("--models", nargs="*", default=["gcn", "sage", "gat"])
     arguments.add_argument("--quick", action="store_true", help="fewer settings")
     arguments.add_argument("--limit", type=float, default=600, help="processor seconds of a training")
@@ -240,7 +246,7 @@ def main():
     for store in given.stores:
         g = Graph(store)
         for kind in given.models:
-            tried = [(train(g, kind, settings, 0, given.epochs, given.patience, given.limit), settings)
+            tried = [(train(g, kind, settings, 0, given.search_epochs, given.patience, given.limit), settings)
                      for settings in search_space(g, given.quick)]
             settings = max(tried, key=lambda pair: pair[0][0])[1]
             runs = [train(g, kind, settings, seed, given.epochs, given.patience, given.limit) for seed in range(1, given.seeds + 1)]

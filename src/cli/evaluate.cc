@@ -11,6 +11,7 @@
 #include "common/progress.h"
 #include "process/process_group.h"
 #include "train/predictor.h"
+#include "train/ranking.h"
 #include "train/result.h"
 
 namespace cgcn {
@@ -50,7 +51,7 @@ void print_number_scores(const std::vector<RoleScores>& roles) {
   }
 }
 
-void print_scores(const std::vector<RoleScores>& roles) {
+void print_scores(const std::vector<RoleScores>& roles, const Predictor& predictor) {
   const bool ranked = std::any_of(roles.begin(), roles.end(),
                                   [](const RoleScores& role) { return role.tally.scores().roc_auc.has_value(); });
   fmt::print("{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}{}{:>14}\n", "", "nodes", "micro F1", "macro F1", "accuracy", "loss",
@@ -66,6 +67,8 @@ void print_scores(const std::vector<RoleScores>& roles) {
     if (s.calibrated_error) fmt::print(" ({:.2f} % calibrated)", 100 * *s.calibrated_error);
     fmt::print("\n");
   }
+  if (ranked && !predictor.saved().shape.multi_label)
+    fmt::print("ROC-AUC and average precision are those of class {}\n", predictor.class_name(kPositiveClass));
 }
 
 void print_classes(const Tally& tally, const Predictor& predictor) {
@@ -130,9 +133,14 @@ void EvaluateCommand::run_in(dist::Group& group) {
     fmt::print("{}\n", to_text(result, 2));
     return;
   }
-  if (evaluation.smoothing) fmt::print("Smoothing  {}\n\n", evaluation.smoothing->text());
+  if (evaluation.smoothing) {
+    fmt::print("Smoothing  {}\n", evaluation.smoothing->text());
+    fmt::print("{}\n", evaluation.smoothing->chosen()
+                           ? "           train has the model's own scores: smoothing knows the labels there\n"
+                           : "");
+  }
   if (predictor.saved().shape.regression) return print_number_scores(roles);
-  print_scores(roles);
+  print_scores(roles, predictor);
   for (const auto& [name, tally] : roles) {
     if (tally.scores().nodes == 0) continue;
     print_classes(tally, predictor);  // of the first role that has nodes: test, else validation, else train

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "common/progress.h"
+#include "train/ranking.h"
 #include "train/selection.h"
 
 namespace cgcn {
@@ -52,9 +53,11 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
   else
     fmt::print("{} F1 {:.2f} %  (macro F1 {:.2f} %{}, {} of {} nodes {})\n", what, 100 * scores.micro_f1,
                100 * scores.macro_f1,
-               scores.roc_auc ? fmt::format(", ROC-AUC {:.2f} %, average precision {:.2f} %", 100 * *scores.roc_auc,
-                                            100 * *scores.average_precision)
-                              : "",
+               scores.roc_auc
+                   ? fmt::format(", ROC-AUC {:.2f} %, average precision {:.2f} %{}", 100 * *scores.roc_auc,
+                                 100 * *scores.average_precision,
+                                 data.labels.multi_label() ? "" : " of class " + data.class_name(kPositiveClass))
+                   : "",
                format_count(static_cast<uint64_t>(std::llround(scores.accuracy * static_cast<double>(scores.nodes)))),
                format_count(scores.nodes), data.labels.multi_label() ? "with every label right" : "right");
   if (validation == 0)

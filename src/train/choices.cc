@@ -12,11 +12,12 @@ constexpr uint64_t kSampledRows = 5000;  // of features, evenly over the nodes
 
 // With fewer labels than both, the network must be kept from overfitting them: smoothing over edges does more than
 // weights can.
-constexpr double kFewLabels = 0.1;        // of the nodes
-constexpr uint64_t kFewPerClass = 100;    // training nodes
-constexpr uint64_t kLeastCompared = 100;  // neighbours of whose classes a share says something
-constexpr double kAlike = 0.4;            // homophily from which on neighbours are of use as they are
-constexpr uint64_t kOneBatch = 30'000;    // nodes that are trained on as one batch
+constexpr double kFewLabels = 0.1;       // of the nodes
+constexpr uint64_t kFewPerClass = 100;   // training nodes
+constexpr uint64_t kLeastCompared = 30;  // neighbours of whose classes a share says something
+constexpr double kAlike = 0.4;           // homophily from which on neighbours are of use as they are
+constexpr double kSomewhatAlike = 0.1;   // … if a node has nothing of its own
+constexpr uint64_t kOneBatch = 30'000;   // nodes that are trained on as one batch
 constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
 constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
 
@@ -108,12 +109,14 @@ class Chooser {
   void choose_nodes();
   void choose_features();
   void choose_few_labels_network();
+  void choose_featureless_network();
   void choose_network();
   void choose_batches();
   void choose_steps();
   void choose_smoothing();
   bool may_copy_features() const;
   bool choose_rows(const std::string& reason);
+  bool learns_neighbours() const;
   uint64_t trained_nodes() const { return transductive_ ? counts_.nodes : counts_.training; }
 
   const GraphCounts& counts_;
@@ -130,7 +133,9 @@ std::vector<Choice> Chooser::choose() {
   choose_nodes();
   choose_features();
   choose_batches();
-  if (counts_.few_labels())
+  if (learns_neighbours())
+    choose_featureless_network();
+  else if (counts_.few_labels())
     choose_few_labels_network();
   else if (counts_.features != FeatureMatrix::Kind::kIdentity)
     choose_network();
@@ -193,6 +198,37 @@ void Chooser::choose_few_labels_network() {
   if (counts_.features == FeatureMatrix::Kind::kSparse) set("dense-adam", "true", reason);
 }
 
+// Without features, a node is told by its neighbours alone, if these are alike at all or nobody knows.
+bool Chooser::learns_neighbours() const {
+  return counts_.features == FeatureMatrix::Kind::kIdentity && !counts_.multi_label && !counts_.regression &&
+         (counts_.homophily < 0 || counts_.homophily >= kSomewhatAlike) && (batches_ == 1 || counts_.labels_are_few());
+}
+
+// Kipf and Welling's own: a row of weights per node is learnt from the labels in reach alone. If they are few, more
+// layers reach more of them, unless what comes from far says little.
+void Chooser::choose_featureless_network() {
+  const bool far = counts_.labels_are_few() && counts_.homophily >= kAlike;
+  const std::string reason = fmt::format(
+      "no features, {} of the nodes have a label to learn from{}", percent(counts_.labelled_share()),
+      counts_.homophily < 0 ? ""
+                            : fmt::format(", and neighbours are alike ({} above chance)", percent(counts_.homophily)));
+  if (!is_set_("fanout")) set("layers", far ? 4 : 2, reason);
+  set("hidden", 64, reason);
+  set("conv", "plain", reason);
+  set("normalisation", "symmetric", reason);
+  set("layer-norm", "false", reason);
+  set("dropout", 0.5, reason);
+  // Dropout of whole nodes before they are aggregated, which one batch allows in layer 1 too.
+  set("dropout-place", "before", reason);
+  if (batches_ == 1 && !any_set({"method", "dropout-place", "input-projection", "input-normalisation"}))
+    set("first-layer", "batch", reason);
+  else
+    set("input-normalisation", "symmetric", reason);
+  set("weight-decay", 0.0005, reason);
+  set("decay-scope", "first-layer", reason);
+  set("dense-adam", "true", reason);
+}
+
 // BatchNorm where one batch is the whole graph, whose statistics are those of inference; clusters differ in them.
 // Behind a projection of many columns its running statistics take a hundred steps to come near those of a batch.
 void Chooser::choose_network() {
@@ -244,7 +280,7 @@ void Chooser::choose_steps() {
   const std::string reason = fmt::format("{} steps", format_count(epochs * steps));
   set("epochs", epochs, reason);
   const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
-  if (asked < 10) return;
+  if (asked < 10 || learns_neighbours()) return;  // which a constant rate takes further
   set("schedule", "cosine", reason);
   if (!counts_.few_labels()) set("warmup", asked / 20, "the norm's scales settle first");
 }
@@ -268,9 +304,13 @@ void Chooser::choose_smoothing() {
 
 }  // namespace
 
+bool GraphCounts::labels_are_few() const {
+  return labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
+}
+
 bool GraphCounts::few_labels() const {
-  const bool few = labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
-  return few && !multi_label && !regression && features != FeatureMatrix::Kind::kIdentity && homophily >= kAlike;
+  return labels_are_few() && !multi_label && !regression && features != FeatureMatrix::Kind::kIdentity &&
+         homophily >= kAlike;
 }
 
 GraphCounts count_graph(const Dataset& data) {

@@ -31,7 +31,8 @@ struct GraphCounts {
 
   double labelled_share() const { return nodes > 0 ? static_cast<double>(labelled) / static_cast<double>(nodes) : 0; }
   uint64_t labelled_per_class() const { return classes > 0 ? labelled / classes : 0; }
-  bool few_labels() const;  // too few to learn more from than neighbours that are alike
+  bool labels_are_few() const;
+  bool few_labels() const;  // too few to learn more from than features of neighbours that are alike
 };
 
 GraphCounts count_graph(const Dataset& data);

@@ -1,6 +1,7 @@
 #include "train/evaluation.h"
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "batch/batch_queue.h"
@@ -44,26 +45,40 @@ Evaluation nothing_scored(const Model& model) {
   return {none, none, none};
 }
 
+constexpr Role kRoles[] = {Role::kTrain, Role::kValidation, Role::kTest};
+
 // Smoothed outputs have no temperature: it is that of the model's own.
 OutputRule scored_rule(const Evaluation& evaluation) {
   OutputRule rule = evaluation.rule;
-  if (evaluation.smoothing) rule.temperature.reset();
+  if (evaluation.smoothing && evaluation.smoothing->chosen()) rule.temperature.reset();
   return rule;
 }
 
 // Logits of nodes first … first + rows.rows.
-void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Evaluation& evaluation) {
+void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Evaluation& evaluation,
+              std::span<const Role> roles = kRoles) {
   const OutputRule rule = scored_rule(evaluation);
   std::array<std::vector<NodeId>, 3> nodes;
   for (size_t r = 0; r < rows.rows; ++r) {
     const NodeId v = first + static_cast<NodeId>(r);
     if (const Role role = data.role(v); role != Role::kNone) nodes[static_cast<size_t>(role)].push_back(v);
   }
-  for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
+  for (const Role role : roles)
     evaluation.of(role).add(rows.data, rows.stride, first, nodes[static_cast<size_t>(role)], data.labels, rule);
 }
 
-// What is chosen on validation nodes, for the model's own output and then for smoothing it, and the ranks, from the
+void score_roles(const SlabMatrix& logits, const Dataset& data, const OutputWork& work, uint64_t memory,
+                 Evaluation& evaluation, std::span<const Role> roles) {
+  GraphShare(data.graph).collect(logits, kRowsScored, [&](kernels::ConstMatrix rows, NodeId first) {
+    add_rows(rows, first, data, evaluation, roles);
+  });
+  if (!work.ranks || !has_ranking(data.labels)) return;
+  for (const Role role : roles)
+    if (const std::optional<RankScores> ranking = rank_role(logits, data, role, memory))
+      evaluation.of(role).set_ranking(*ranking);
+}
+
+// What is chosen on validation nodes, for the model's own output and then for smoothing it, and the scores, from the
 // logits of all nodes.
 void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work, uint64_t memory,
                  Evaluation& evaluation) {
@@ -74,12 +89,10 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
   }
   if (work.chooses_thresholds && data.labels.multi_label())
     evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
-  if (work.smoothing != Smoothing::kNone)
-    evaluation.smoothing = smooth_outputs(logits, data, evaluation.rule, work.smoothing, memory);
-  if (!work.ranks || !has_ranking(data.labels)) return;
-  for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest})
-    if (const std::optional<RankScores> ranking = rank_role(logits, data, role, memory))
-      evaluation.of(role).set_ranking(*ranking);
+  if (work.smoothing == Smoothing::kNone) return score_roles(logits, data, work, memory, evaluation, kRoles);
+  score_roles(logits, data, work, memory, evaluation, std::span(kRoles).first(1));
+  evaluation.smoothing = smooth_outputs(logits, data, evaluation.rule, work.smoothing, work.smooth_by, memory);
+  score_roles(logits, data, work, memory, evaluation, std::span(kRoles).subspan(1));
 }
 
 // Logits that are nowhere kept: they are computed for the temperature, if that is wanted, and again to be scored. For
@@ -97,16 +110,13 @@ void score_as_they_come(const Inference& inference, const StageInput& last, cons
 // In a group the first rank alone has them all.
 void score_kept(SlabMatrix logits, const GraphShare& share, const Dataset& data, const OutputWork& work,
                 uint64_t memory, Evaluation& evaluation) {
-  const auto add = [&](kernels::ConstMatrix rows, NodeId first) { add_rows(rows, first, data, evaluation); };
   if (!work.needs_all(data.labels) && !work.needs_temperature(data.labels))
-    return share.collect(logits, kRowsScored, add);
+    return share.collect(logits, kRowsScored,
+                         [&](auto rows, NodeId first) { add_rows(rows, first, data, evaluation); });
   const uint64_t kept = logits.spilled() ? 0 : uint64_t{logits.rows()} * logits.columns() * sizeof(float);
   const uint64_t left = memory > kept ? memory - kept : 0;
   if (!share.is_alone()) logits = share.collect_all(logits, left / 2);
-  share.on_first([&] {
-    work_on_all(logits, data, work, share.is_alone() ? left : left / 2, evaluation);
-    GraphShare(data.graph).collect(logits, kRowsScored, add);
-  });
+  share.on_first([&] { work_on_all(logits, data, work, share.is_alone() ? left : left / 2, evaluation); });
 }
 
 }  // namespace
@@ -158,7 +168,7 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   else
     score_kept(inference.run_last(std::move(last)), share, data, work, memory - around, evaluation);
   if (!share.is_alone())
-    for (const Role role : {Role::kTrain, Role::kValidation, Role::kTest}) {
+    for (const Role role : kRoles) {
       Tally& tally = evaluation.of(role);
       tally.unpack(share.group().broadcast(tally.pack()));
     }

@@ -12,8 +12,8 @@
 namespace cgcn {
 
 struct Evaluation {
-  Tally train, validation, test;
-  OutputRule rule = {};  // that classes and probabilities were made by
+  Tally train, validation, test;  // train: of the model's own output; smoothing knows the labels
+  OutputRule rule = {};           // that classes and probabilities were made by
   std::optional<SmoothingChoice> smoothing = {};
   double seconds = 0;
   bool spilled = false;  // the embeddings did not fit in the memory given
@@ -32,6 +32,7 @@ struct OutputWork {
   bool chooses_thresholds = false;  // the same; multi-label only
 
   Smoothing smoothing = Smoothing::kNone;
+  SelectBy smooth_by = SelectBy::kAuto;  // the validation score that chooses how much
 
   bool needs_temperature(const Labels& labels) const;
   // Whether the logits of all nodes are needed at once.

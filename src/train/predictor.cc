@@ -246,8 +246,9 @@ Evaluation Predictor::score(const EvaluationOptions& options, Smoothing smoothin
     return evaluator->evaluate(*saved_.model, saved_.rule);
   }
   const InferenceInput input = inference_input();
-  return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true,
-                          {.ranks = true, .rule = saved_.rule, .smoothing = smoothing});
+  return evaluate_exactly(
+      *saved_.model, input, data_, memory_for_inference(), true,
+      {.ranks = true, .rule = saved_.rule, .smoothing = smoothing, .smooth_by = saved_.options.train.select_by});
 }
 
 InferenceInput Predictor::inference_input() {
@@ -278,7 +279,8 @@ SlabMatrix Predictor::smoothed_logits(Smoothing smoothing) {
   SlabMatrix rows = Inference(*saved_.model, input, memory > beside ? memory - beside : 0, true).run(num_layers());
   if (!share_->is_alone()) rows = share_->collect_all(rows, memory_left(memory_) / 2);
   group_.on_first([&] {
-    const SmoothingChoice choice = smooth_outputs(rows, data_, saved_.rule, smoothing, memory_for_inference());
+    const SmoothingChoice choice =
+        smooth_outputs(rows, data_, saved_.rule, smoothing, saved_.options.train.select_by, memory_for_inference());
     log::note("{}", choice.text());
   });
   return rows;

@@ -69,7 +69,7 @@ void gather(const SlabMatrix& logits, const Labels& labels, std::span<const Node
         if (labels.multi_label())
           classes[c].add(row[label], labels.has(v, label));
         else
-          classes[c].add(row[1] - row[0], labels.class_of(v) == 1);
+          classes[c].add(row[kPositiveClass] - row[1 - kPositiveClass], labels.class_of(v) == kPositiveClass);
       }
     });
     i = last;
@@ -137,7 +137,7 @@ void for_each_ranked_class(const SlabMatrix& logits, const Dataset& data, Role r
     gather(logits, data.labels, nodes, first, gathered);
     parallel_blocks(gathered.size(), 1, [&](size_t c, size_t) {
       throw_if_interrupted();
-      use(data.labels.multi_label() ? first + static_cast<uint32_t>(c) : 1, gathered[c].rank());
+      use(data.labels.multi_label() ? first + static_cast<uint32_t>(c) : kPositiveClass, gathered[c].rank());
     });
   }
 }

@@ -18,6 +18,9 @@ namespace cgcn {
 // Whether there are such scores: several classes per node, or two classes.
 inline bool has_ranking(const Labels& labels) { return labels.multi_label() || labels.num_classes() == 2; }
 
+// The one of two classes whose nodes are ranked before those of the other.
+inline constexpr uint32_t kPositiveClass = 1;
+
 // The logits of the nodes that have a class and of those that have not, each ascending.
 struct RankedClass {
   std::span<const float> with, without;
@@ -30,8 +33,9 @@ double average_precision(const RankedClass& ranked);
 // Between two logits: where “above it” has the highest F1; among equals the nearest to 0. 0 if nobody has the class.
 float best_threshold(const RankedClass& ranked);
 
-// Calls use(class, ranked), on several threads. Two classes of one per node: once, for class 1 by the difference of the
-// logits. logits: a row for each node of data. memory: for what is gathered; one class is gathered in any case.
+// Calls use(class, ranked), on several threads. Two classes of one per node: once, for kPositiveClass by the
+// difference of the logits. logits: a row for each node of data. memory: for what is gathered; one class is gathered in
+// any case.
 void for_each_ranked_class(const SlabMatrix& logits, const Dataset& data, Role role, uint64_t memory,
                            const std::function<void(uint32_t, const RankedClass&)>& use);
 

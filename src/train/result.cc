@@ -4,6 +4,9 @@
 #include <numeric>
 #include <vector>
 
+#include "train/ranking.h"
+#include "train/selection.h"
+
 namespace cgcn {
 namespace {
 
@@ -28,6 +31,7 @@ nlohmann::json describe_tally(const Tally& tally, const std::function<std::strin
   nlohmann::json json = tally.scores();
   if (tally.regression()) return json;
   const uint32_t classes = tally.num_classes();
+  if (json.contains("roc_auc") && !tally.multi_label()) json["positive_class"] = class_name(kPositiveClass);
   json["class_count"] = classes;
   json["classes"] = nlohmann::json::array();
   for (const uint32_t c : listed_classes(tally)) {
@@ -48,8 +52,9 @@ nlohmann::json describe_tally(const Tally& tally, const std::function<std::strin
 nlohmann::json describe_smoothing(const SmoothingChoice& choice) {
   return {{"correct", choice.correct},
           {"smooth", choice.smooth},
-          {"validation_before", choice.before},
-          {"validation_after", choice.after},
+          {"score", selection_name(choice.by)},
+          {"validation_before", shown_score(choice.before, choice.by)},
+          {"validation_after", shown_score(choice.after, choice.by)},
           {"test_before", choice.test_before}};
 }
 

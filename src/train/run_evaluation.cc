@@ -26,7 +26,8 @@ Evaluation RunEvaluation::test(RowSample* hidden) {
                         .rule = rule(),
                         .fits_temperature = true,
                         .chooses_thresholds = options.thresholds == Thresholds::kValidation,
-                        .smoothing = is_smoothable(plan_.data) ? options.smooth : Smoothing::kNone};
+                        .smoothing = is_smoothable(plan_.data) ? options.smooth : Smoothing::kNone,
+                        .smooth_by = options.select_by};
   return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);
 }
 

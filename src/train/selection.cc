@@ -74,9 +74,18 @@ double selection_score(const Scores& scores, SelectBy by) {
   }
 }
 
+std::string selection_name(SelectBy by) { return name_of(by).name; }
+
+double shown_score(double score, SelectBy by) { return name_of(by).negated ? -score : score; }
+
 std::string show_selection(double score, SelectBy by) {
   const ScoreName name = name_of(by);
   return fmt::format("{} {}{}", name.name, number(score, name), name.percent ? " %" : "");
+}
+
+std::string show_change(double before, double after, SelectBy by) {
+  const ScoreName name = name_of(by);
+  return fmt::format("{} to {}{}", show_selection(before, by), number(after, name), name.percent ? " %" : "");
 }
 
 std::string show_spread(double mean, double deviation, SelectBy by) {

@@ -24,8 +24,13 @@ bool is_of_regression(SelectBy by);
 // Higher is better; a loss or an error counts as its negative. NaN if the role has no such score.
 double selection_score(const Scores& scores, SelectBy by);
 
+// "F1", "loss".
+std::string selection_name(SelectBy by);
+// As it is told: a loss or an error is positive again.
+double shown_score(double score, SelectBy by);
 // "F1 91.20 %", "loss 0.1234".
 std::string show_selection(double score, SelectBy by);
+std::string show_change(double before, double after, SelectBy by);    // "F1 91.20 % to 91.60 %"
 std::string show_spread(double mean, double deviation, SelectBy by);  // "F1 91.20 ± 0.31 %"
 std::string show_interval(double low, double high, SelectBy by);      // "90.81 to 91.59 %"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "train/graph_share.h"
 #include "train/metrics.h"
 #include "train/predictor.h"
+#include "train/ranking.h"
+#include "train/selection.h"
 
 namespace cgcn {
 namespace {
@@ -27,6 +30,7 @@ using kernels::RowRange;
 
 constexpr size_t kSmoothedRows = 4096;  // read and written at a time
 constexpr double kLargestScale = 1000;
+constexpr double kLeastShare = 0.01, kLeastBit = 0.001;  // t: of one class per node, divided by the classes; of many
 
 bool is_known(const Dataset& data, NodeId v, Role role) { return data.role(v) == role && data.labels.known(v); }
 
@@ -36,9 +40,10 @@ float label_bit(const Labels& labels, NodeId v, uint32_t c) {
 
 class Smoother {
  public:
-  Smoother(const Dataset& data, const OutputRule& rule, size_t classes, uint64_t memory)
+  Smoother(const Dataset& data, const OutputRule& rule, SelectBy by, size_t classes, uint64_t memory)
       : data_(data),
         rule_(rule),
+        by_(by),
         rows_(data.graph, {.kind = NormalisationKind::kSymmetric}),
         nodes_(data.num_nodes()),
         classes_(classes) {
@@ -67,13 +72,13 @@ class Smoother {
         },
         &logits);
     SmoothingChoice choice;
-    choice.before = choice.after = score(logits);
-    choice.test_before = score(logits, true, Role::kTest);
-    if (kind == Smoothing::kLabels) choice.after = -1;  // the model's own scores are no part of it
+    choice.by = by_;
+    choice.before = choice.after = score(logits, by_, Role::kValidation);
+    choice.test_before = score(logits, SelectBy::kMicroF1, Role::kTest);
+    if (kind == Smoothing::kLabels) choice.after = -INFINITY;  // the model's own scores are no part of it
     if (kind == Smoothing::kCorrect || kind == Smoothing::kBoth) choose_correction(base, choice);
     if (kind != Smoothing::kCorrect) choose_smoothing(base, choice);
-    to_logits(base);
-    logits = std::move(base);
+    if (choice.chosen()) logits = to_logits(base);
     return choice;
   }
 
@@ -146,45 +151,44 @@ class Smoother {
     });
   }
 
-  // Micro F1 of the nodes of a role; is_logits: else shares of the classes.
-  double score(const SlabMatrix& matrix, bool is_logits = true, Role role = Role::kValidation) {
+  // Of the nodes of a role.
+  double score(const SlabMatrix& logits, SelectBy by, Role role) {
     Tally tally(data_.labels.num_classes(), data_.labels.multi_label());
-    Buffer<float> scratch(kSmoothedRows * classes_), changed(kSmoothedRows * classes_);
+    Buffer<float> scratch(kSmoothedRows * classes_);
     for (size_t begin = 0; begin < nodes_; begin += kSmoothedRows) {
       const RowRange range{begin, std::min<size_t>(nodes_, begin + kSmoothedRows)};
-      const ConstMatrix rows = matrix.read_rows(range, scratch.data());
+      const ConstMatrix rows = logits.read_rows(range, scratch.data());
       std::vector<NodeId> scored;
       for (size_t v = range.begin; v < range.end; ++v)
         if (is_known(data_, static_cast<NodeId>(v), role)) scored.push_back(static_cast<NodeId>(v));
-      const float* values = rows.data;
-      if (!is_logits) {
-        for (const NodeId v : scored) {
-          float* row = changed.data() + (v - begin) * classes_;
-          std::copy_n(rows.row(v - begin), classes_, row);
-          row_to_logits(row);
-        }
-        values = changed.data();
-      }
-      tally.add(values, classes_, static_cast<NodeId>(begin), scored, data_.labels, rule_);
+      tally.add(rows.data, classes_, static_cast<NodeId>(begin), scored, data_.labels, rule_);
     }
-    return tally.scores().micro_f1;
+    if (selects_by_rank(by))
+      if (const std::optional<RankScores> ranking = rank_role(logits, data_, role, /*memory=*/0))
+        tally.set_ranking(*ranking);
+    return selection_score(tally.scores(), by);
   }
 
   void row_to_logits(float* row) const {
-    constexpr float kLeast = 1e-30f, kLeastShare = 1e-7f;
+    const bool multi = data_.labels.multi_label();
+    const double least = multi ? kLeastBit : kLeastShare / static_cast<double>(classes_);
+    const auto inner = [&](double share) { return share >= least ? share : least * least / (2 * least - share); };
+    double total = 0;
+    for (size_t c = 0; c < classes_; ++c) total += std::max(row[c], 0.0f);
     for (size_t c = 0; c < classes_; ++c) {
-      if (data_.labels.multi_label()) {
-        const double share = std::clamp(row[c], kLeastShare, 1 - kLeastShare);
-        row[c] = static_cast<float>(std::log(share / (1 - share)));
-      } else {
-        row[c] = std::log(std::max(row[c], kLeast));
-      }
+      const double share = multi || total == 0 ? row[c] : row[c] / total;
+      row[c] = static_cast<float>(std::log(inner(share)) - (multi ? std::log(inner(1 - share)) : 0));
     }
   }
-  void to_logits(SlabMatrix& matrix) {
-    rewrite(matrix, [&](RowRange, Matrix out, ConstMatrix) {
-      for (size_t r = 0; r < out.rows; ++r) row_to_logits(out.row(r));
-    });
+  SlabMatrix to_logits(const SlabMatrix& shares) {
+    SlabMatrix logits = make_matrix();
+    rewrite(
+        logits,
+        [&](RowRange, Matrix out, ConstMatrix) {
+          for (size_t r = 0; r < out.rows; ++r) row_to_logits(out.row(r));
+        },
+        &shares);
+    return logits;
   }
 
   // The mean of the training nodes' Σ_c |error|.
@@ -256,8 +260,8 @@ class Smoother {
   template <class Make>
   void choose(SlabMatrix& base, double& chosen, double& best, Make&& make) {
     for (const double alpha : kAlphas) {
-      const double reached = score(make(alpha), /*is_logits=*/false);
-      if (reached <= best) continue;
+      const double reached = score(to_logits(make(alpha)), by_, Role::kValidation);
+      if (!(reached > best)) continue;  // nor NaN: a score that the validation nodes do not have
       best = reached;
       chosen = alpha;
     }
@@ -266,6 +270,7 @@ class Smoother {
 
   const Dataset& data_;
   const OutputRule& rule_;
+  SelectBy by_;
   NormalisedRows rows_;
   size_t nodes_, classes_;
   size_t slab_columns_ = 0;  // that are propagated at once; 0: all, and matrices are in memory
@@ -277,8 +282,8 @@ class Smoother {
 std::string SmoothingChoice::text() const {
   std::string steps = correct > 0 ? fmt::format("correct {}", correct) : std::string();
   if (smooth > 0) steps += fmt::format("{}smooth {}", steps.empty() ? "" : ", ", smooth);
-  if (!chosen()) return fmt::format("nothing did better than the model on validation (F1 {:.2f} %)", 100 * before);
-  return fmt::format("{}: validation F1 {:.2f} % to {:.2f} %", steps, 100 * before, 100 * after);
+  if (!chosen()) return fmt::format("nothing did better than the model on validation ({})", show_selection(before, by));
+  return fmt::format("{}: validation {}", steps, show_change(before, after, by));
 }
 
 namespace {
@@ -309,11 +314,11 @@ uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes) {
 }
 
 SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
-                               uint64_t memory) {
+                               SelectBy by, uint64_t memory) {
   CGCN_CHECK(kind != Smoothing::kNone && kind != Smoothing::kTrained && logits.columns() == data.labels.num_classes());
   if (memory < least_smoothing_memory(data, data.labels.num_classes()))
     refuse_memory_left(least_smoothing_memory(data, data.labels.num_classes()), "--smooth");
-  return Smoother(data, rule, logits.columns(), memory).run(logits, kind);
+  return Smoother(data, rule, selection_of(by, data.labels), logits.columns(), memory).run(logits, kind);
 }
 
 }  // namespace cgcn

@@ -8,9 +8,11 @@
 //   smooth:           G = propagate(Y on the training nodes, Z elsewhere, α₂)
 //   labels:           G = propagate(Y on the training nodes, 0 elsewhere, α₂): the model is not asked
 //
-// P are the model's probabilities and Y the labels as 0 and 1. α₁ and α₂ are chosen on the validation nodes, by micro
-// F1, among kAlphas; a step that does not do better there is left out. The result are logits again: the logarithm of
-// what each class has, or, with many classes per node, log(g / (1 - g)).
+// P are the model's probabilities and Y the labels as 0 and 1. α₁ and α₂ are chosen on the validation nodes, by the
+// score that chose the model (--select-by), among kAlphas; a step that does not do better there is left out, and if
+// both are, the logits are the model's. Else they are log f(g / Σ max(g, 0)), or log(f(g) / f(1 - g)) with many classes
+// per node: a correction may go beyond 0 and 1, which f approaches and keeps in order: f(g) = g from t on, else t² /
+// (2t - g).
 //
 // A column is propagated from the first step to the last in memory, as many at once as fit: neither the memory nor the
 // threads change a bit.
@@ -31,8 +33,9 @@ inline constexpr double kAlphas[] = {0.2, 0.4, 0.6, 0.8, 0.9};
 // What was chosen; α 0: the step was left out.
 struct SmoothingChoice {
   double correct = 0, smooth = 0;
-  double before = 0, after = 0;  // micro F1 of the validation nodes, without and with it
-  double test_before = 0;        // of the test nodes, without it
+  SelectBy by = SelectBy::kMicroF1;
+  double before = 0, after = 0;  // that score of the validation nodes, without and with it
+  double test_before = 0;        // micro F1 of the test nodes, without it
   bool chosen() const { return correct > 0 || smooth > 0; }
   std::string text() const;  // "correct 0.4, smooth 0.8: validation F1 81.20 % to 82.40 %"
 };
@@ -46,6 +49,6 @@ uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes);
 
 // Logits of all nodes become those of what was chosen. memory: for matrices and scratch, without the logits.
 SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
-                               uint64_t memory);
+                               SelectBy by, uint64_t memory);
 
 }  // namespace cgcn

@@ -222,7 +222,7 @@ def propagate(graph, start, alpha, steps=20):
 def smooth(graph, p, kind, score):
     """Correct and Smooth in NumPy, with the same choice of strengths."""
     y, known, level = graph.one_hot(), graph.split == 0, None
-    chosen, best, alphas = {}, score(p) if kind != 'labels' else -1, (0.2, 0.4, 0.6, 0.8, 0.9)
+    chosen, best, alphas = {}, score(p) if kind != 'labels' else -np.inf, (0.2, 0.4, 0.6, 0.8, 0.9)
     if kind in ('correct', 'both'):
         errors = np.where(known[:, None], y - p, 0)
         level = np.abs(errors[known]).sum(1).mean()
@@ -241,6 +241,49 @@ def smooth(graph, p, kind, score):
         chosen['smooth'] = alpha
         p = propagate(graph, start, alpha) if alpha else p
     return p, chosen
+
+
+def inner(share, least):
+    """Shares below the least approach 0 and never reach it."""
+    return np.where(share >= least, share, least * least / (2 * least - np.minimum(share, least)))
+
+
+def smoothing_is_chosen_by(work):
+    """--select-by chooses the strengths as it chooses the model, here with scikit-learn's scores of validation nodes."""
+    def bits(graph, here, p):
+        logits = np.log(inner(p, 1e-3)) - np.log(inner(1 - p, 1e-3))
+        return metrics.average_precision_score(graph.truth[here], logits[here], average='macro')
+
+    def loss(graph, here, p):
+        total = np.maximum(p, 0).sum(1, keepdims=True)
+        shares = inner(p / np.where(total > 0, total, 1), 0.01 / p.shape[1])
+        return -metrics.log_loss(graph.truth[here], (shares / shares.sum(1, keepdims=True))[here], labels=np.arange(p.shape[1]))
+
+    def macro(graph, here, p):
+        return metrics.f1_score(graph.truth[here], p[here].argmax(1), average='macro')
+    for store, by, name, score in (('bits', 'average-precision', 'average precision', bits), ('many', 'loss', 'loss', loss),
+                                   ('many', 'macro-f1', 'macro F1', macro)):
+        graph, run = Graph(f'{work}/{store}'), f'{work}/{store}-by-{by}'
+        result = train(f'{work}/{store}', run, '--epochs', '3', '--select-by', by, '--smooth', 'both')
+        p, here = probabilities(run, f'{work}/p.npy', '--smooth', 'none').astype(float), graph.split == 1
+        expected, chosen = smooth(graph, p, 'both', lambda q: score(graph, here, q))
+        for step, alpha in chosen.items():
+            close(result['smoothing'][step], alpha, 0, (store, by, step))
+        assert result['smoothing']['score'] == name
+        close(abs(result['smoothing']['validation_after']), abs(score(graph, here, expected)), 2e-4, (store, by))
+        close(abs(result['smoothing']['validation_before']), abs(score(graph, here, p)), 2e-4, (store, by))
+
+
+def training_nodes_are_scored_without_smoothing(work):
+    """Smoothing knows the labels of training nodes: their scores are those of the model alone."""
+    for store in ('many', 'binary'):
+        scores = [json.loads(call('evaluate', f'{work}/{store}-weak', '--smooth', kind, '--json', '--quiet').stdout) for kind in ('none', 'both')]
+        assert scores[0]['train'] == scores[1]['train'], store
+        assert scores[0]['test'] != scores[1]['test'] and scores[1]['train']['accuracy'] < 1, store
+    shown = call('evaluate', f'{work}/binary-weak', '--smooth', 'both', '--quiet').stdout
+    assert "train has the model's own scores" in shown, shown
+    # Of two classes, it is said whose ranking is scored.
+    assert scores[0]['test']['positive_class'] == '1' and 'average precision are those of class 1' in shown, shown
 
 
 def smoothing_is_kept_with_the_model(work):
@@ -290,12 +333,15 @@ def smoothing_is_correct_and_smooth(work):
             if graph.multi:
                 close(result['test']['micro_f1'], metrics.f1_score(graph.truth[test], expected[test] > 0.5, average='micro'), 2e-3)
                 found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
-                assert np.abs(found - np.clip(expected, 1e-7, 1 - 1e-7)).max() < 1e-4
+                least, most = inner(expected, 1e-3), inner(1 - expected, 1e-3)
+                assert np.abs(found - least / (least + most)).max() < 1e-4
             else:
                 close(result['test']['micro_f1'], np.mean(expected[test].argmax(1) == graph.truth[test]), 1e-9, (store, kind))
                 found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
-                positive = np.maximum(expected, 1e-30)
+                total = np.maximum(expected, 0).sum(1, keepdims=True)
+                positive = inner(expected / np.where(total > 0, total, 1), 0.01 / expected.shape[1])
                 assert np.abs(found - positive / positive.sum(1, keepdims=True)).max() < 1e-4, (store, kind)
+            assert 0 < found.min() and found.max() < 1, (store, kind)
             # The same bytes with any threads, in little memory, and for some nodes.
             again = [probabilities(run, f'{work}/t.npy', '--smooth', kind, *more) for more in (['--threads', '1'], ['--memory', '120M'])]
             assert all(np.array_equal(found, other) for other in again), (store, kind)
@@ -303,6 +349,8 @@ def smoothing_is_correct_and_smooth(work):
                 ids.write('7\n3\n')
             assert np.array_equal(probabilities(run, f'{work}/t.npy', '--smooth', kind, '--nodes', f'{work}/ids.txt'), found[[7, 3]])
     smoothing_is_kept_with_the_model(work)
+    smoothing_is_chosen_by(work)
+    training_nodes_are_scored_without_smoothing(work)
     call('generate', f'{work}/unvalidated', '--nodes', '300', '--edges', '900', '--features', '5', '--split', '60/0/40', '--quiet')
     train(f'{work}/unvalidated', f'{work}/unvalidated-run')
     assert 'no labelled validation nodes' in call('evaluate', f'{work}/unvalidated-run', '--smooth', 'both', expect=2).stderr
