@@ -196,7 +196,7 @@ const BFloat16Functions& functions() { return *chosen().load(std::memory_order_r
 
 BFloat16Kernels best_bfloat16_kernels() {
   if (amx_functions() != nullptr) return BFloat16Kernels::kAmx;
-  return avx512_functions() != nullptr ? BFloat16Kernels::kAvx512 : BFloat16Kernels::kFloat32;
+  return avx512_is_faster() ? BFloat16Kernels::kAvx512 : BFloat16Kernels::kFloat32;
 }
 void use_bfloat16_kernels(BFloat16Kernels kernels) {
   CGCN_CHECK(functions_of(kernels) != nullptr);

@@ -55,5 +55,6 @@ struct BFloat16Functions {
 };
 const BFloat16Functions* amx_functions();  // null: this processor has no such thing
 const BFloat16Functions* avx512_functions();
+bool avx512_is_faster();  // than widened blocks
 
 }  // namespace cgcn::kernels

@@ -28,7 +28,7 @@ void InputLayer::plan(Workspace& workspace, std::span<const size_t> rows) {
   activation_.plan(workspace, rows[number()]);
   if (sparse_) return;
   input_.plan(workspace, rows[number()], rows[number() - 1]);
-  linear_.plan(workspace, rows[number()]);
+  linear_.plan(workspace, rows[number()], 0, /*parts=*/0);
 }
 
 void InputLayer::forward(const Step& step, Rows, Rows out) {

@@ -36,7 +36,7 @@ void InputProjection::plan(Workspace& workspace, std::span<const size_t> rows) {
   initial_.plan(workspace, rows[number()], out());
   if (sparse_) return;
   input_.plan(workspace, rows[number()], 0);
-  linear_.plan(workspace, rows[number()]);
+  linear_.plan(workspace, rows[number()], 0, /*parts=*/0);
 }
 
 void InputProjection::forward(const Step& step, Rows, Rows out) {

@@ -35,9 +35,8 @@ void Linear::plan(Workspace& workspace, size_t rows, size_t bytes, size_t parts)
   parts_ = parts;
   input_ = workspace.take<char>(std::max(workspace.row_bytes(rows, in_), bytes));
   if (is_half()) {
-    packed_weight_ = workspace.take<BFloat16>(PackedMatrix::elements(in_, out_));
-    packed_transposed_ = workspace.take<BFloat16>(parts_ * PackedMatrix::elements(out_, in_ / parts_));
-    workspace.share_packed(PackedMatrix::elements(rows, out_));
+    workspace.share_packed(PackedMatrix::elements(in_, out_));
+    workspace.share_packed(parts_ * PackedMatrix::elements(out_, part_columns()) + PackedMatrix::elements(rows, out_));
     return;
   }
   if (out_ == wide_out()) return;
@@ -78,10 +77,10 @@ void Linear::forward(Matrix z) const {
 
 void Linear::forward_half(Matrix z) const {
   parallel_blocks(out_, kPackedColumns, [&](size_t begin, size_t end) {
-    kernels::pack(weight(), {begin, end}, packed_weight_);
+    kernels::pack(weight(), {begin, end}, workspace_->packed());
   });
   const ConstHalfMatrix c = input(z.rows).halves();
-  const PackedMatrix w{packed_weight_, in_, out_};
+  const PackedMatrix w{workspace_->packed(), in_, out_};
   const Tiles tiles = Tiles::of_rows(z.rows, out_, column_unit());
   kernels::parallel_tiles(tiles.count(), [&](size_t i) {
     const auto [row, row_end] = tiles.rows(i);
@@ -132,23 +131,18 @@ void Linear::backward_bias(ConstRows z_gradient) const {
   });
 }
 
-PackedMatrix Linear::packed_transposed(size_t part) const {
-  const size_t columns = in_ / parts_;
-  return {packed_transposed_ + part * PackedMatrix::elements(out_, columns), out_, columns};
-}
-
 void Linear::begin_backward(ConstRows z_gradient) const {
   if (!is_half()) return;
-  const size_t columns = in_ / parts_, blocks = (columns + kPackedColumns - 1) / kPackedColumns;
+  const size_t columns = part_columns(), blocks = (columns + kPackedColumns - 1) / kPackedColumns;
   const size_t own_blocks = (out_ + kPackedColumns - 1) / kPackedColumns;
   const auto range = [](size_t block, size_t size) {
     return RowRange{block * kPackedColumns, std::min(size, (block + 1) * kPackedColumns)};
   };
   parallel_for_each_block(own_blocks + parts_ * blocks, BlockOrder::kNeighbours, [&](size_t i) {
-    if (i < own_blocks) return kernels::pack(z_gradient.halves(), range(i, out_), workspace_->packed());
+    if (i < own_blocks) return kernels::pack(z_gradient.halves(), range(i, out_), packed_gradient());
     const size_t part = (i - own_blocks) / blocks, first = part * columns;
     kernels::pack_transposed(weight().rows_from(first, first + columns), range((i - own_blocks) % blocks, columns),
-                             packed_transposed_ + part * PackedMatrix::elements(out_, columns));
+                             packed_transposed(part));
   });
 }
 
@@ -161,16 +155,18 @@ void Linear::backward_tile(size_t tile, ConstRows z_gradient) const {
   const ConstRows c = ConstRows(input(z_gradient.rows)).columns_from(row, row_end);
   const Matrix to = wide_gradient().tile(row, row_end, column, column_end);
   if (is_half()) {
-    const PackedMatrix dz{workspace_->packed(), z_gradient.rows, out_};
+    const PackedMatrix dz{packed_gradient(), z_gradient.rows, out_};
     return kernels::multiply_by_transpose_of(c.halves(), dz.columns_from(column, column_end), to);
   }
   multiply_by_transpose_of(c.floats(), wide(z_gradient.floats()).columns_from(column, column_end), to);
 }
 
 void Linear::backward_input(ConstRows z_gradient_rows, size_t part, RowRange columns, Rows to) const {
-  if (is_half())
-    return multiply(z_gradient_rows.halves(), packed_transposed(part).columns_from(columns.begin, columns.end), to);
-  const size_t first = part * (in_ / parts_);
+  if (is_half()) {
+    const PackedMatrix transposed{packed_transposed(part), out_, part_columns()};
+    return multiply(z_gradient_rows.halves(), transposed.columns_from(columns.begin, columns.end), to);
+  }
+  const size_t first = part * part_columns();
   multiply_transposed(wide(z_gradient_rows.floats()),
                       wide_weight().rows_from(first + columns.begin, first + columns.end), to.floats());
 }

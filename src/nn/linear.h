@@ -23,7 +23,7 @@ class Linear {
   kernels::Matrix weight_gradient() const { return weight_.gradient(); }
   const float* bias() const { return bias_.value().data; }
 
-  // C, of so many rows or bytes, whichever is more. parts: of C's columns, for backward_input().
+  // C, of so many rows or bytes, whichever is more. parts: of C's columns, for backward_input(); 0: that is not called.
   void plan(Workspace& workspace, size_t rows, size_t bytes = 0, size_t parts = 1);
   kernels::Rows input(size_t rows) const { return kernels::padded(input_, rows, in_, workspace_->precision()); }
   void* input_memory() const { return input_; }
@@ -58,13 +58,17 @@ class Linear {
   kernels::ConstMatrix wide(kernels::ConstMatrix z_gradient) const;
   kernels::ConstMatrix wide_weight() const;
   kernels::Matrix wide_gradient() const;
-  kernels::PackedMatrix packed_transposed(size_t part) const;
+  size_t part_columns() const { return parts_ > 0 ? in_ / parts_ : 0; }
+  // In the workspace's packed(): W; or on the way back Wᵀ part after part, then dz.
+  BFloat16* packed_transposed(size_t part) const {
+    return workspace_->packed() + part * kernels::PackedMatrix::elements(out_, part_columns());
+  }
+  BFloat16* packed_gradient() const { return packed_transposed(parts_); }
 
   size_t in_, out_, parts_ = 1;
   OwnParameter weight_, bias_;
   Workspace* workspace_ = nullptr;
   void* input_ = nullptr;
-  BFloat16 *packed_weight_ = nullptr, *packed_transposed_ = nullptr;  // the latter part after part
   // OpenBLAS is up to twice as fast on whole registers: if W's columns are no multiple of 16, the products take
   // copies of it and of its gradient with columns of zeros.
   size_t wide_out() const { return (out_ + 15) / 16 * 16; }

@@ -55,7 +55,8 @@ void note_precision(Precision precision) {
   const auto kernels = kernels::best_bfloat16_kernels();
   if (kernels == kernels::BFloat16Kernels::kFloat32)
     log::note(
-        "--precision bfloat16: this processor has no instructions for it; it takes less memory, float32 is faster");
+        "--precision bfloat16: this processor has no fast instructions for it; it takes less memory, float32 is "
+        "faster");
   else
     log::note("--precision bfloat16: products by {}", kernels::name_of(kernels));
 }
