@@ -16,11 +16,11 @@ bool is_of_first_layer(const Model& model, const Parameter& parameter) {
 
 }  // namespace
 
-Adam::Adam(const OptimiserOptions& options, const Model& model)
-    : options_(options), first_(model.values().size()), second_(model.values().size()) {
-  for (Buffer<float>* buffer : {&first_, &second_}) {
-    prefer_huge_pages(buffer->data(), buffer->size() * sizeof(float));
-    buffer->fill(0);
+Adam::Adam(const OptimiserOptions& options, const Model& model) : options_(options) {
+  for (Buffer<float>& moment : moments_) {
+    moment = Buffer<float>(model.values().size());
+    prefer_huge_pages(moment.data(), moment.size() * sizeof(float));
+    moment.fill(0);
   }
 }
 
@@ -39,7 +39,7 @@ void Adam::step(Model& model, float learning_rate, float gradient_scale) {
     set_decay(decays ? options_.weight_decay : 0, learning_rate, c);
     const ParameterRuns runs(p, options_.dense ? TouchedRows{} : model.touched_rows(i));
     runs.for_each([&](size_t, uint64_t offset, size_t size) {
-      kernels::adam_step(c, size, &gradients[offset], &values[offset], &first_[offset], &second_[offset]);
+      kernels::adam_step(c, size, &gradients[offset], &values[offset], &moments_[0][offset], &moments_[1][offset]);
     });
   }
 }

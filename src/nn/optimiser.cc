@@ -39,7 +39,7 @@ uint64_t planned_optimiser_bytes(const OptimiserOptions& options, const Model& m
   switch (options.kind) {
     case OptimiserKind::kAdam:
     case OptimiserKind::kAdamW:
-      return Adam::kMoments * model.value_bytes();
+      return Adam::planned_bytes(model);
   }
   CGCN_CHECK(false);
   return 0;

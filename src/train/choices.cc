@@ -74,7 +74,8 @@ double share_of_uneven_columns(const FeatureMatrix& features) {
   std::vector<double> sum(columns), squares(columns);
   std::vector<float> row(columns);
   uint64_t sampled = 0;
-  for (uint64_t v = 0; v < rows; v += step, ++sampled) {
+  for (uint64_t v = 0; v < rows; v += step) {
+    ++sampled;
     features.copy_row(static_cast<NodeId>(v), row.data());
     for (uint64_t c = 0; c < columns; ++c) {
       sum[c] += row[c];
