@@ -75,9 +75,11 @@ TrainCommand::Trained TrainCommand::train_one(dist::Group& group, Run& run, std:
   for (std::string& note : note_unused_options(*command, common_list)) trained.notes.push_back(std::move(note));
   run.prepare();
   const Dataset &data = run.data(), &seen = run.training_data();
-  if (seen.num_nodes() < data.num_nodes())
+  if (seen.num_nodes() < data.num_nodes()) {
     log::note("training sees {}", describe_training_share(seen.num_nodes(), data.num_nodes(), seen.graph.num_edges(),
                                                           data.graph.num_edges()));
+    data.graph.release_rows(0, data.num_nodes());  // counted, and not read again before an evaluation
+  }
   if (shown) shown->begin(run.folder());
   try {
     trained.summary = run.train();
