@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "common/error.h"
+#include "common/log.h"
 #include "graph/npy.h"
 
 namespace cgcn {
@@ -72,11 +73,17 @@ uint32_t choose_layer(const PredictionRequest& request, uint32_t layers) {
   return request.layer > 0 ? request.layer : std::max(1u, layers - 1);
 }
 
+bool writes_probabilities(PredictionKind kind) {
+  return kind == PredictionKind::kProbabilities || kind == PredictionKind::kClassAndProbability;
+}
+
 // Embeddings are the model's, and so is the temperature.
 Smoothing smoothing_of(const PredictionRequest& request, const Predictor& predictor) {
-  const bool own = request.kind == PredictionKind::kEmbeddings ||
-                   (request.calibrated && request.smoothing.kind == Smoothing::kTrained);
-  return own ? Smoothing::kNone : predictor.smoothing(request.smoothing.kind);
+  if (request.kind == PredictionKind::kEmbeddings) return Smoothing::kNone;
+  const Smoothing smoothing = predictor.smoothing(request.smoothing.kind);
+  if (!request.calibrated || !writes_probabilities(request.kind) || smoothing == Smoothing::kNone) return smoothing;
+  log::note("--calibrated: classes and probabilities are the model's own, without the smoothing that its test had");
+  return Smoothing::kNone;
 }
 
 }  // namespace
@@ -95,8 +102,7 @@ void PredictionRequest::list_options(OptionList& list) {
   list.add("nodes", &nodes, "only the nodes whose ids this file lists, one per line, in its order").value("FILE");
   list.add("unlabelled", &unlabelled, "only the nodes without a label");
   list.add("calibrated", &calibrated, "probabilities scaled by the temperature that fits the validation nodes best")
-      .needs([this] { return kind == PredictionKind::kProbabilities || kind == PredictionKind::kClassAndProbability; },
-             "no probabilities are written (--what)");
+      .needs([this] { return writes_probabilities(kind); }, "no probabilities are written (--what)");
   smoothing.list_options(list);
   list.find("smooth")->needs([this] { return kind != PredictionKind::kEmbeddings; },
                              "embeddings are written as they are");

@@ -53,7 +53,8 @@ void ModelOptions::list_options(OptionList& list) {
                   "jumping knowledge: a linear head takes all layers' rows, concatenated or their maximum");
   list.add_choice("precision", &precision,
                   {{"float32", kernels::Precision::kFloat32}, {"bfloat16", kernels::Precision::kBFloat16}},
-                  "of embeddings and products in training; bfloat16 takes about half the memory, weights stay float32");
+                  "of embeddings and products in training; bfloat16 takes half the memory for features and embeddings, "
+                  "weights stay float32");
 }
 
 }  // namespace cgcn

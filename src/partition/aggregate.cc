@@ -25,7 +25,12 @@ constexpr size_t kLine = 16;                       // columns of a cache line
 constexpr size_t kWidestStrip = 64;                // columns
 constexpr size_t kChunk = 16384;                   // rows
 constexpr size_t kRowBlock = 256;
-constexpr size_t kCopiedRows = 16384;  // of X into a strip at a time: what is mapped of it
+
+// Rows of X that are copied at a time: what is mapped of it.
+size_t copied_rows(size_t width) {
+  constexpr size_t kBytes = size_t{8} << 20;
+  return std::clamp<size_t>(kBytes / (std::max<size_t>(width, 1) * sizeof(float)), 1, kChunk);
+}
 
 // The buffers of a dense product, known before they are there: X in strips of columns, all of them or one at a time,
 // and two chunks of rows.
@@ -141,8 +146,9 @@ class Aggregator {
 
   // Columns c … c + columns of all rows of X, one after another.
   void copy_strip(size_t c, size_t columns, float* out) const {
-    for (size_t begin = 0; begin < n_; begin += kCopiedRows) {
-      const size_t end = std::min<size_t>(n_, begin + kCopiedRows);
+    const size_t at_once = copied_rows(features_.columns());
+    for (size_t begin = 0; begin < n_; begin += at_once) {
+      const size_t end = std::min<size_t>(n_, begin + at_once);
       parallel_blocks(end - begin, 1024, [&](size_t first, size_t last) {
         for (size_t v = begin + first; v < begin + last; ++v)
           features_.copy_columns(static_cast<NodeId>(v), c, columns, out + v * columns);
@@ -302,10 +308,11 @@ void write_product_rows(const ProductSource& source, StoreWriter& writer) { Aggr
 void write_rounded_rows(const FeatureMatrix& x, StoreWriter& writer) {
   const size_t columns = x.columns();
   ArrayWriter array = writer.begin_array<BFloat16>("features", columns);
-  Buffer<float> rows(kChunk * columns);
-  for (size_t begin = 0; begin < x.rows(); begin += kChunk) {
+  const size_t at_once = copied_rows(columns);
+  Buffer<float> rows(std::min<size_t>(at_once, x.rows()) * columns);
+  for (size_t begin = 0; begin < x.rows(); begin += at_once) {
     throw_if_interrupted();
-    const size_t end = std::min<size_t>(x.rows(), begin + kChunk), size = (end - begin) * columns;
+    const size_t end = std::min<size_t>(x.rows(), begin + at_once), size = (end - begin) * columns;
     std::copy_n(x.dense32().data() + begin * columns, size, rows.data());
     array.append(std::span<const BFloat16>(round_in_place(rows.data(), size), size));
     x.release_rows(begin, end);
@@ -325,7 +332,7 @@ uint64_t least_aggregation_memory(const Dataset& data) {
   if (!data.features.is_dense()) return tables + data.features.stored_bytes();
   const uint64_t width = data.features.columns();
   return tables + DenseBuffers(nodes, width, /*memory=*/0, /*all_strips=*/false).bytes() +
-         std::min<uint64_t>(kCopiedRows, nodes) * width * sizeof(float);
+         std::min<uint64_t>(copied_rows(width), nodes) * width * sizeof(float);
 }
 
 }  // namespace cgcn

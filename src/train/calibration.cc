@@ -60,20 +60,23 @@ TemperatureFit::TemperatureFit(const Dataset& data, uint64_t memory) : data_(dat
 }
 
 void TemperatureFit::add(ConstMatrix logits, NodeId first) {
-  size_t end = added_;
-  while (end < nodes_.size() && nodes_[end] < first + logits.rows) ++end;
-  const kernels::RowRange range{added_, end};
-  Buffer<float> scratch(rows_.spilled() ? range.size() * rows_.columns() : 0);
-  const Matrix place = rows_.place_rows(range, scratch.data());
-  for (size_t i = 0; i < range.size(); ++i)
-    std::copy_n(logits.row(nodes_[added_ + i] - first), rows_.columns(), place.row(i));
-  rows_.write_rows(range, scratch.data());
-  added_ = end;
+  constexpr size_t kWritten = 1024;  // rows at a time: the buffers of more would count
+  const auto passes = [&](size_t i) { return i < nodes_.size() && nodes_[i] < first + logits.rows; };
+  while (passes(added_)) {
+    kernels::RowRange range{added_, added_};
+    while (passes(range.end) && range.size() < kWritten) ++range.end;
+    Buffer<float> scratch(rows_.spilled() ? range.size() * rows_.columns() : 0);
+    const Matrix place = rows_.place_rows(range, scratch.data());
+    for (size_t i = 0; i < range.size(); ++i)
+      std::copy_n(logits.row(nodes_[added_ + i] - first), rows_.columns(), place.row(i));
+    rows_.write_rows(range, scratch.data());
+    added_ = range.end;
+  }
 }
 
 // Over all rows, in blocks that do not depend on the threads.
 TemperatureFit::Slope TemperatureFit::slope_at(double b) const {
-  constexpr size_t kAtOnce = size_t{1} << 16;  // rows read
+  constexpr size_t kAtOnce = size_t{1} << 12;  // rows read
   constexpr size_t kBlock = 1024;              // rows that a thread adds up
   const Labels& labels = data_.labels;
   Slope total;

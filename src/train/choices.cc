@@ -290,8 +290,7 @@ void Chooser::choose_steps() {
 // much.
 void Chooser::choose_smoothing() {
   constexpr uint64_t kMostValues = 250'000'000;  // nodes times classes
-  if (!transductive_ || !counts_.has_validation || counts_.regression || known_.memory.given() ||
-      counts_.nodes * counts_.classes > kMostValues)
+  if (!transductive_ || !counts_.has_validation || counts_.regression || counts_.nodes * counts_.classes > kMostValues)
     return;
   if (counts_.multi_label)
     set("smooth", "both", "labels of neighbours are known; validation decides how much they count");

@@ -160,7 +160,7 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   const Inference inference(model, input, memory - around - smoothed, show_progress);
   Evaluation evaluation = nothing_scored(model);
   evaluation.rule = work.rule;
-  StageInput last = inference.run_below(model.num_layers(), hidden);
+  StageInput last = inference.run_below(hidden);
   // A stage that narrows puts them in the place of what it keeps.
   const bool take_room = inference.spills() && !last.stage.narrows();
   if (take_room && share.is_alone() && !work.needs_all(data.labels))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/error.h"
@@ -21,10 +22,20 @@ using kernels::RowRange;
 
 constexpr size_t kSlabUnit = 16;  // columns: a cache line
 
+std::vector<InferenceStage> stages_to(const Model& model, uint32_t layer) {
+  CGCN_CHECK(layer >= 1 && layer <= model.num_layers());
+  std::vector<InferenceStage> stages;
+  for (const InferenceStage& stage : model.stages())
+    if (stage.number() <= layer) stages.push_back(stage.number() == layer ? stage.ending() : stage);
+  return stages;
+}
+
 }  // namespace
 
-Inference::Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress)
+Inference::Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress,
+                     uint32_t layer)
     : model_(model),
+      stages_(stages_to(model, layer == 0 ? model.num_layers() : layer)),
       input_(input),
       share_alone_(input.graph),
       share_(input.share != nullptr ? *input.share : share_alone_),
@@ -53,9 +64,8 @@ uint64_t passed_columns(const InferenceStage& stage, const InferenceStage* next)
 }
 
 // Columns of the embeddings that are alive at a time.
-uint64_t alive_columns(const Model& model) {
+uint64_t alive_columns(std::span<const InferenceStage> stages) {
   uint64_t alive = 0, below = 0;
-  const auto& stages = model.stages();
   for (size_t i = 0; i < stages.size(); ++i) {
     const InferenceStage& stage = stages[i];
     const uint64_t messages = stage.messages() == Messages::kOwn && !stage.narrows() ? stage.message_columns() : 0;
@@ -66,6 +76,12 @@ uint64_t alive_columns(const Model& model) {
   return alive;
 }
 
+// Embeddings of all nodes, and what is mapped.
+uint64_t rows_and_pages(std::span<const InferenceStage> stages, const InferenceInput& input) {
+  return input.graph.num_nodes() * alive_columns(stages) * sizeof(float) + input.graph.stored_bytes() +
+         input.x.stored_bytes() + input.aggregated.stored_bytes();
+}
+
 }  // namespace
 
 uint64_t Inference::least_memory(const Model& model, uint64_t nodes) {
@@ -73,17 +89,15 @@ uint64_t Inference::least_memory(const Model& model, uint64_t nodes) {
 }
 
 uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input) {
-  const uint64_t nodes = input.graph.num_nodes();
-  return fixed_memory(model, nodes) + nodes * alive_columns(model) * sizeof(float) + input.graph.stored_bytes() +
-         input.x.stored_bytes() + input.aggregated.stored_bytes();
+  return fixed_memory(model, input.graph.num_nodes()) + rows_and_pages(stages_to(model, model.num_layers()), input);
 }
 
 // Everything in memory if the embeddings that are alive at a time fit; else slabs as wide as fit.
 void Inference::plan(uint64_t memory) {
   const uint64_t nodes = input_.graph.num_nodes(), fixed = fixed_memory(model_, nodes);
-  keeps_pages_ = whole_memory(model_, input_) <= memory;
+  keeps_pages_ = fixed + rows_and_pages(stages_, input_) <= memory;
   const uint64_t column = share_.rows() * sizeof(float);
-  if (fixed + column * alive_columns(model_) <= memory) return;
+  if (fixed + column * alive_columns(stages_) <= memory) return;
   const uint64_t fitting = memory > fixed && column > 0 ? (memory - fixed) / column : 0;
   if (fitting == 0) refuse_memory_left(fixed + column, fmt::format("an evaluation of {} nodes", format_count(nodes)));
   slab_columns_ = fitting >= kSlabUnit ? fitting / kSlabUnit * kSlabUnit : fitting;
@@ -156,16 +170,12 @@ void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
   share_.to_rows(links.columns);
 }
 
-StageInput Inference::run_below(uint32_t layer, RowSample* below) const {
-  CGCN_CHECK(layer >= 1 && layer <= model_.num_layers());
-  std::vector<InferenceStage> stages;
-  for (const InferenceStage& stage : model_.stages())
-    if (stage.number() <= layer) stages.push_back(stage.number() == layer ? stage.ending() : stage);
+StageInput Inference::run_below(RowSample* below) const {
   StageRows rows;
-  for (size_t i = 0; i + 1 < stages.size(); ++i)
-    rows =
-        run_stage(prepare_stage(stages[i], std::move(rows)), &stages[i + 1], i + 2 == stages.size() ? below : nullptr);
-  return prepare_stage(stages.back(), std::move(rows));
+  for (size_t i = 0; i + 1 < stages_.size(); ++i)
+    rows = run_stage(prepare_stage(stages_[i], std::move(rows)), &stages_[i + 1],
+                     i + 2 == stages_.size() ? below : nullptr);
+  return prepare_stage(stages_.back(), std::move(rows));
 }
 
 SlabMatrix Inference::run_last(StageInput input) const {

@@ -50,19 +50,19 @@ class Inference {
  public:
   // memory: bytes for embeddings, scratch and the mapped pages of the graph and the features. These are given back
   // block by block if they do not fit as well; what is always there of them, the offsets, is not counted.
-  Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress);
+  // layer: whose rows it gives; 0: the last one's, the logits.
+  Inference(const Model& model, const InferenceInput& input, uint64_t memory, bool show_progress, uint32_t layer = 0);
 
-  // H_layer of all nodes, in a group of the rank's own nodes (the matrix may have more rows than that); the logits for
-  // the last layer. below: takes its nodes' rows of the layer below, if there is one.
-  SlabMatrix run(uint32_t layer, RowSample* below = nullptr) const { return run_last(run_below(layer, below)); }
+  // H_layer of all nodes, in a group of the rank's own nodes (the matrix may have more rows than that). below: takes
+  // its nodes' rows of the layer below, if there is one.
+  SlabMatrix run(RowSample* below = nullptr) const { return run_last(run_below(below)); }
   // The same in two steps …
-  StageInput run_below(uint32_t layer, RowSample* below = nullptr) const;
+  StageInput run_below(RowSample* below = nullptr) const;
   SlabMatrix run_last(StageInput input) const;
   // … of which the second can be taken as often as the rows are wanted, so that nobody has to keep them: use(rows,
   // first node) gets those of all nodes, rising, so many at a time. One process only.
   void for_each_rows(const StageInput& input, size_t rows_at_once,
                      const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
-  kernels::RowRange own_rows() const { return share_.own(); }
   bool spills() const { return slab_columns_ > 0; }
 
   // The least that works, and what is enough to keep all of it in memory.
@@ -102,6 +102,7 @@ class Inference {
   void run_blocks(kernels::RowRange nodes, Progress* progress, Work&& work) const;
 
   const Model& model_;
+  const std::vector<InferenceStage> stages_;
   InferenceInput input_;
   const GraphShare share_alone_;
   const GraphShare& share_;

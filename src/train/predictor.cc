@@ -263,20 +263,29 @@ uint64_t Predictor::memory_for_inference() const {
   return memory_left(memory_);
 }
 
+// What is left of it for the rows, besides what is always there and `more`.
+uint64_t Predictor::inference_memory(uint64_t more) const {
+  const uint64_t memory = memory_for_inference(), beside = memory_beside_inference(*saved_.model, data_) + more;
+  const uint64_t least = beside + Inference::least_memory(*saved_.model, data_.num_nodes());
+  group_.together([&] {
+    if (memory < least)
+      refuse_memory_left(least, fmt::format("an inference on {} nodes", format_count(data_.num_nodes())));
+  });
+  return memory - beside;
+}
+
 SlabMatrix Predictor::embeddings(uint32_t layer) {
   const InferenceInput input = inference_input();
-  const uint64_t memory = memory_for_inference(), beside = memory_beside_inference(*saved_.model, data_);
-  SlabMatrix rows = Inference(*saved_.model, input, memory > beside ? memory - beside : 0, true).run(layer);
+  const uint64_t memory = inference_memory(0);
+  SlabMatrix rows = Inference(*saved_.model, input, memory, true, layer).run();
   return share_->is_alone() ? std::move(rows) : share_->collect_all(rows, memory_left(memory_) / 2);
 }
 
 SlabMatrix Predictor::smoothed_logits(Smoothing smoothing) {
   group_.together([&] { require_smoothing(); });
   const InferenceInput input = inference_input();
-  const uint64_t beside =
-      memory_beside_inference(*saved_.model, data_) + least_smoothing_memory(data_, saved_.shape.num_classes);
-  const uint64_t memory = memory_for_inference();
-  SlabMatrix rows = Inference(*saved_.model, input, memory > beside ? memory - beside : 0, true).run(num_layers());
+  const uint64_t memory = inference_memory(least_smoothing_memory(data_, saved_.shape.num_classes));
+  SlabMatrix rows = Inference(*saved_.model, input, memory, true).run();
   if (!share_->is_alone()) rows = share_->collect_all(rows, memory_left(memory_) / 2);
   group_.on_first([&] {
     const SmoothingChoice choice =

@@ -48,6 +48,7 @@ class Predictor {
  private:
   const PreparedFeatures& features();
   uint64_t memory_for_inference() const;
+  uint64_t inference_memory(uint64_t more) const;
   void require_memory() const;
 
   void fit_model_to_data();  // Error if they do not fit

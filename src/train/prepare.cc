@@ -237,7 +237,7 @@ void prepare_kept_files(const TrainingPlan& plan) {
 
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
-  note_precision(plan.options.model.precision);
+  if (plan.data.features.is_dense() || plan.options.model.layers > 1) note_precision(plan.options.model.precision);
   prepare_rows(plan, stages, input);
   input.class_weights = read_class_weights(plan.options.train.class_weights, plan.data);
   if (plan.data.labels.regression()) input.target = measure_target(plan.data);

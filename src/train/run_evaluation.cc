@@ -44,7 +44,10 @@ void RunEvaluation::plan_neighbourhood() {
   if (plan_.options.evaluated_product()) product = whole().aggregated;
   static const ColumnScaling kScaledAlready;
   near_.emplace(model_, *scaled_, plan_.options.first_normalisation(), kScaledAlready, std::move(product));
-  if (!near_->possible() || !near_->plan(nodes_, model_.num_layers(), memory_left(plan_.budget))) near_.reset();
+  // Rows are read from the whole graph's mappings, which nobody gives back in between.
+  const uint64_t mapped = whole().x.stored_bytes() + whole().aggregated.stored_bytes() + data.graph.stored_bytes();
+  const uint64_t left = memory_left(plan_.budget);
+  if (left < mapped || !near_->possible() || !near_->plan(nodes_, model_.num_layers(), left - mapped)) near_.reset();
 }
 
 // The same bits as from all nodes: so few are scored in one sum, which sees them in the same order.

@@ -72,6 +72,7 @@ class Smoother {
         },
         &logits);
     SmoothingChoice choice;
+    if (!std::isfinite(score(logits, by_, Role::kValidation))) by_ = SelectBy::kMicroF1;  // validation has one class
     choice.by = by_;
     choice.before = choice.after = score(logits, by_, Role::kValidation);
     choice.test_before = score(logits, SelectBy::kMicroF1, Role::kTest);

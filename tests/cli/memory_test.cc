@@ -235,6 +235,24 @@ TEST_F(Memory, AStoreThatChangesUnderTrainingIsNoticed) {
   }
 }
 
+// A hidden layer is wider than what a narrow last layer takes of it: its rows are spilled if they do not fit.
+TEST_F(Memory, EmbeddingsOfAHiddenLayerStayWithinTheirBudget) {
+  ASSERT_EQ(run({"generate", "g", "--nodes", "100000", "--classes", "3", "--features", "8", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--recipe", "none", "--layers", "2", "--hidden", "256", "--epochs", "1",
+                 "--partitioner", "random", "--parts", "100", "--quiet"})
+                .exit_code,
+            0);
+  const auto predict = [](const std::string& memory, const std::string& file) {
+    return std::vector<std::string>{"predict", "r",         "--what", "embeddings", "--layer", "1",      "--output",
+                                    file,      "--threads", "2",      "--memory",   memory,    "--quiet"};
+  };
+  Outcome outcome;
+  EXPECT_LT(peak_of(predict("90M", "little.npy"), outcome), 90u << 20);  // all rows take 98 MiB
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  ASSERT_EQ(run(predict("1G", "plenty.npy")).exit_code, 0);
+  EXPECT_EQ(read_text_file(folder_ / "little.npy"), read_text_file(folder_ / "plenty.npy"));
+}
+
 // A limit on the size of files stands for a full disk: every write beyond it fails.
 TEST_F(Memory, AFullDiskIsNamedAndLeavesNothing) {
   ASSERT_EQ(run({"generate", "g", "--features", "100", "--nodes", "20000", "--quiet"}).exit_code, 0);

@@ -140,7 +140,7 @@ TEST(Choices, NeighboursLabelsAreSpreadWhereTheyAreAlike) {
   EXPECT_FALSE(not_with([](GraphCounts& c) { c.multi_label = true, c.homophily = -1; }));
   RunOptions tight;
   tight.memory.memory = "200M";
-  EXPECT_EQ(chosen(counts, {"memory"}, tight).count("smooth"), 0u);
+  EXPECT_EQ(chosen(counts, {"memory"}, tight).count("smooth"), 1u);  // which is the same in any memory
 }
 
 TEST(Choices, SmallGraphsAreOneBatchAndLargeOnesHaveFewerEpochs) {

@@ -164,7 +164,7 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
       const PreparedFeatures prepared = prepare_features(store, data, first, scaling);
       for (uint32_t layer = 1; layer <= options_.model.layers; ++layer) {
         const SlabMatrix all =
-            Inference(model, {data.graph, prepared.x, prepared.aggregated}, uint64_t{1} << 30, false).run(layer);
+            Inference(model, {data.graph, prepared.x, prepared.aggregated}, uint64_t{1} << 30, false, layer).run();
         for (const bool kept : {true, false}) {
           if (kept && kind.standardise) continue;
           NeighbourhoodInference inference(model, data, first, scaling,

@@ -11,8 +11,8 @@ namespace {
 
 using GroupInferenceTest = test::TrainingTest;
 
-std::vector<float> all_rows(const Inference& inference, const GraphShare& share, uint32_t layer, RowSample* sample) {
-  const SlabMatrix rows = inference.run(layer, sample);
+std::vector<float> all_rows(const Inference& inference, const GraphShare& share, RowSample* sample) {
+  const SlabMatrix rows = inference.run(sample);
   std::vector<float> values;
   share.collect(rows, 700, [&](kernels::ConstMatrix part, NodeId first) {
     EXPECT_EQ(values.size(), size_t{first} * part.columns);
@@ -42,7 +42,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
       const uint64_t plenty = uint64_t{1} << 30;
       RowSample sample{{0, 5, 255, 256, 1700, 2999}, 0, {}};
       const GraphShare alone(data.graph);
-      const std::vector<float> expected = all_rows(Inference(model, input, plenty, false), alone, 3, &sample);
+      const std::vector<float> expected = all_rows(Inference(model, input, plenty, false), alone, &sample);
       ASSERT_EQ(expected.size(), size_t{3000} * data.labels.num_classes());
       const Evaluation scores = evaluate_exactly(model, input, data, plenty, false);
       // So little that rows are spilled.
@@ -58,7 +58,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
           shared.share = &share;
           for (const uint64_t memory : {plenty, little}) {
             RowSample own_sample{sample.nodes, 0, {}};
-            const std::vector<float> rows = all_rows(Inference(model, shared, memory, false), share, 3, &own_sample);
+            const std::vector<float> rows = all_rows(Inference(model, shared, memory, false), share, &own_sample);
             EXPECT_EQ(own_sample.values, sample.values);
             EXPECT_EQ(rows, group.is_first() ? expected : std::vector<float>()) << ranks << " ranks, " << memory;
           }

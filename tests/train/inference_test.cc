@@ -26,9 +26,9 @@ Model make_model(const Dataset& data, const ModelOptions& options) {
 
 std::vector<float> run(const Model& model, const InferenceInput& input, uint32_t layer, uint64_t memory,
                        bool* spills = nullptr) {
-  const Inference inference(model, input, memory, false);
+  const Inference inference(model, input, memory, false, layer);
   if (spills != nullptr) *spills = inference.spills();
-  const SlabMatrix out = inference.run(layer);
+  const SlabMatrix out = inference.run();
   std::vector<float> scratch(out.rows() * out.columns());
   const float* rows = out.read_rows({0, out.rows()}, scratch.data()).data;
   return {rows, rows + scratch.size()};
@@ -136,8 +136,8 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
       for (const uint64_t columns : {48, 16, 3}) {  // 48: room for all that the narrow last layer takes and gives
         EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
         EXPECT_TRUE(spills);
-        const Inference inference(model, input, scratch + columns * column, false);
-        EXPECT_EQ(collect(inference, inference.run_below(layer)), expected);
+        const Inference inference(model, input, scratch + columns * column, false, layer);
+        EXPECT_EQ(collect(inference, inference.run_below()), expected);
       }
       set_thread_count(3);
       EXPECT_EQ(run(model, input, layer, kPlenty), expected);
