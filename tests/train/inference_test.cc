@@ -135,7 +135,7 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
       EXPECT_FALSE(spills);
       for (const uint64_t columns : {48, 16, 3}) {  // 48: room for all that the narrow last layer takes and gives
         EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
-        EXPECT_TRUE(spills);
+        EXPECT_TRUE(spills || (layer == 1 && columns > options.hidden));
         const Inference inference(model, input, scratch + columns * column, false, layer);
         EXPECT_EQ(collect(inference, inference.run_below()), expected);
       }
