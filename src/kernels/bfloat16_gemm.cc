@@ -118,59 +118,59 @@ void pack_transposed_floats(ConstMatrix w, RowRange columns, BFloat16* packed) {
   }
 }
 
-// The products of processors without such instructions: blocks of the factors become float32 in buffers of the thread,
+// The products of processors without such instructions: tiles of the factors become float32 in buffers of the thread,
 // small enough for the second-level cache, and OpenBLAS multiplies these.
-constexpr size_t kBlock = 512, kBlockColumns = 256;
+constexpr size_t kTile = 512, kTileColumns = 256;
 
-struct WideBlocks {
-  Buffer<float> left{kBlock * kBlock}, right{kBlock * kBlockColumns}, sums{kBlock * kBlockColumns};
+struct WideTiles {
+  Buffer<float> left{kTile * kTile}, right{kTile * kTileColumns}, sums{kTile * kTileColumns};
 };
-WideBlocks& wide_blocks() {
-  static thread_local WideBlocks blocks;
-  return blocks;
+WideTiles& wide_tiles() {
+  static thread_local WideTiles tiles;
+  return tiles;
 }
 
 Matrix widen(const PackedMatrix& b, size_t k0, size_t k1) {
-  const Matrix to(wide_blocks().right.data(), k1 - k0, PackedMatrix::round_up(b.columns));
+  const Matrix to(wide_tiles().right.data(), k1 - k0, PackedMatrix::round_up(b.columns));
   HWY_DYNAMIC_DISPATCH(widen_panels)(b, k0, to);
   return to.columns_from(0, b.columns);
 }
 Matrix widen(ConstHalfMatrix a) {
-  const Matrix to(wide_blocks().left.data(), a.rows, a.columns);
+  const Matrix to(wide_tiles().left.data(), a.rows, a.columns);
   HWY_DYNAMIC_DISPATCH(widen_rows)(a, to);
   return to;
 }
 
 // use(begin, end) for pieces of [0, size).
 template <class Use>
-void for_blocks(size_t size, size_t block, Use&& use) {
-  for (size_t begin = 0; begin < size; begin += block) use(begin, std::min(size, begin + block));
+void for_tiles(size_t size, size_t tile, Use&& use) {
+  for (size_t begin = 0; begin < size; begin += tile) use(begin, std::min(size, begin + tile));
 }
 
-void multiply_block(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
-  const Matrix sums = c.is_half() ? Matrix(wide_blocks().sums.data(), c.rows, c.columns) : c.floats();
+void multiply_tile(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
+  const Matrix sums = c.is_half() ? Matrix(wide_tiles().sums.data(), c.rows, c.columns) : c.floats();
   const bool begun = bias != nullptr && !c.is_half();
   for (size_t r = 0; begun && r < c.rows; ++r) std::copy_n(bias, c.columns, sums.row(r));
-  for_blocks(a.columns, kBlock, [&](size_t k0, size_t k1) {
+  for_tiles(a.columns, kTile, [&](size_t k0, size_t k1) {
     multiply(widen(a.columns_from(k0, k1)), widen(b, k0, k1), sums, begun || k0 > 0 ? 1 : 0);
   });
   if (c.is_half()) HWY_DYNAMIC_DISPATCH(add_bias_and_round)(sums, bias, c.halves());
 }
 
 void multiply_widened(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
-  for_blocks(c.rows, kBlock, [&](size_t row, size_t row_end) {
-    for_blocks(c.columns, kBlockColumns, [&](size_t column, size_t column_end) {
-      multiply_block(a.rows_from(row, row_end), b.columns_from(column, column_end),
-                     c.tile(row, row_end, column, column_end), bias != nullptr ? bias + column : nullptr);
+  for_tiles(c.rows, kTile, [&](size_t row, size_t row_end) {
+    for_tiles(c.columns, kTileColumns, [&](size_t column, size_t column_end) {
+      multiply_tile(a.rows_from(row, row_end), b.columns_from(column, column_end),
+                    c.tile(row, row_end, column, column_end), bias != nullptr ? bias + column : nullptr);
     });
   });
 }
 
 void multiply_widened_transpose(ConstHalfMatrix a, const PackedMatrix& b, Matrix c) {
-  for_blocks(c.columns, kBlockColumns, [&](size_t column, size_t column_end) {
-    for_blocks(a.rows, kBlock, [&](size_t k0, size_t k1) {
+  for_tiles(c.columns, kTileColumns, [&](size_t column, size_t column_end) {
+    for_tiles(a.rows, kTile, [&](size_t k0, size_t k1) {
       const Matrix right = widen(b.columns_from(column, column_end), k0, k1);
-      for_blocks(c.rows, kBlock, [&](size_t row, size_t row_end) {
+      for_tiles(c.rows, kTile, [&](size_t row, size_t row_end) {
         multiply_by_transpose_of(widen(a.tile(k0, k1, row, row_end)), right, c.tile(row, row_end, column, column_end),
                                  k0 > 0 ? 1 : 0);
       });
@@ -222,7 +222,7 @@ void multiply(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bia
   functions().multiply(a, b, c, bias);
 }
 
-// A block of A's columns is turned into rows at a time; these are the left factor of a product like the others.
+// A tile of A's columns is turned into rows at a time; these are the left factor of a product like the others.
 void multiply_by_transpose_of(ConstHalfMatrix a, const PackedMatrix& b, Matrix c) {
   CGCN_CHECK(a.columns == c.rows && b.columns == c.columns && a.rows == b.rows);
   if (functions().transpose == nullptr) return multiply_widened_transpose(a, b, c);

@@ -361,7 +361,7 @@ constexpr BFloat16Functions kAmxFunctions = {multiply_amx, pack_floats, pack_tra
 const BFloat16Functions* amx_functions() { return processor().amx ? &kAmxFunctions : nullptr; }
 const BFloat16Functions* avx512_functions() { return processor().avx512 ? &kAvx512Functions : nullptr; }
 const BFloat16Functions* hidden_avx512_functions() { return &kAvx512Functions; }
-// Than widened blocks. Not on Intel's: docs/performance.md.
+// Than widened tiles. Not on Intel's: docs/performance.md.
 bool avx512_is_faster() { return processor().avx512 && !__builtin_cpu_is("intel"); }
 
 }  // namespace cgcn::kernels

@@ -1,6 +1,6 @@
-// Dense products, by OpenBLAS or with AVX-512 by tile_product.h: single-threaded calls on blocks that depend on the
-// shape alone, so that the result is the same for any number of threads. A block call runs on the calling thread; the
-// caller spreads blocks over threads.
+// Dense products, by OpenBLAS or with AVX-512 by tile_product.h: single-threaded calls on tiles that depend on the
+// shape alone, so that the result is the same for any number of threads. A call runs on the calling thread; the
+// caller spreads tiles over threads.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The sum runs over blocks of terms. Within a block a panel of the right factor, a few vectors wide, meets all rows: 6
+// The sum runs over stretches of terms. Within one a panel of the right factor, a few vectors wide, meets all rows: 6
 // rows by a panel are summed in registers (24 sums, 4 vectors of the panel, one number of the left factor) and added to
 // the result.
 #include "kernels/tile_product.h"
@@ -16,9 +16,9 @@ namespace cgcn::kernels::HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3  // and better
 
-constexpr size_t kTermsOfBlock = 256, kTermsAhead = 8, kLine = 16, kMostVectors = 4;
+constexpr size_t kTermsAtOnce = 256, kTermsAhead = 8, kLine = 16, kMostVectors = 4;
 
-// One panel and one block of terms: C [+]= A·B. A is transposed in memory if the product says so.
+// One panel and one stretch of terms: C [+]= A·B. A is transposed in memory if the product says so.
 struct PanelProduct {
   const float* a;
   size_t a_stride;
@@ -121,9 +121,16 @@ void pack_transposed_panel(ConstMatrix b, size_t width, float* to) {
     for (size_t k = j < rows ? columns : 0; k < b.columns; ++k) to[k * width + j] = j < b.rows ? b.row(j)[k] : 0.0f;
 }
 
-// Terms k … k + terms of the columns j … j + columns. The panel has room for them as whole vectors.
-void multiply_block(TileProduct kind, ConstMatrix a, ConstMatrix b, RowRange terms, RowRange columns, bool keep,
-                    Matrix c, float* panel) {
+struct Product {
+  TileProduct kind;
+  ConstMatrix a, b;
+  Matrix c;
+  float* panel;  // room for kTermsAtOnce rows of kMostVectors vectors
+};
+
+// A stretch of terms, and a panel of columns.
+void multiply_terms(const Product& product, RowRange terms, RowRange columns, bool keep) {
+  const auto& [kind, a, b, c, panel] = product;
   const size_t lanes = hn::Lanes(FloatTag()), vectors = columns.size() / lanes,
                width = std::max(vectors, size_t{1}) * lanes;
   const bool left_transposed = kind == TileProduct::kLeftTransposed;
@@ -153,16 +160,16 @@ bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix 
   const size_t lanes = hn::Lanes(FloatTag()), inner = kind == TileProduct::kLeftTransposed ? a.rows : a.columns;
   if (inner == 0 && keep == 0)
     for (size_t r = 0; r < c.rows; ++r) std::fill_n(c.row(r), c.columns, 0.0f);
-  HWY_ALIGN float panel[kTermsOfBlock * kMostVectors * HWY_LANES(float)];
+  HWY_ALIGN float panel[kTermsAtOnce * kMostVectors * HWY_LANES(float)];
+  const Product product{kind, a, b, c, panel};
   const size_t vectors = c.columns / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
-  for (size_t k = 0; k < inner; k += kTermsOfBlock) {
-    const RowRange terms{k, std::min(inner, k + kTermsOfBlock)};
+  for (size_t k = 0; k < inner; k += kTermsAtOnce) {
+    const RowRange terms{k, std::min(inner, k + kTermsAtOnce)};
     const bool adds = keep != 0 || k > 0;
-    for (size_t i = 0; i < panels;
-         ++i)  // of nearly equal width: a narrow one reads the left factor as often as a wide one
-      multiply_block(kind, a, b, terms, {vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes}, adds, c,
-                     panel);
-    if (vectors * lanes < c.columns) multiply_block(kind, a, b, terms, {vectors * lanes, c.columns}, adds, c, panel);
+    // Of nearly equal width: a narrow one reads the left factor as often as a wide one.
+    for (size_t i = 0; i < panels; ++i)
+      multiply_terms(product, terms, {vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes}, adds);
+    if (vectors * lanes < c.columns) multiply_terms(product, terms, {vectors * lanes, c.columns}, adds);
   }
   return true;
 }

@@ -278,9 +278,9 @@ void Chooser::choose_steps() {
   constexpr uint64_t kMost = 200, kLeast = 30;
   const uint64_t per_step = known_.train.batches_per_step, steps = (batches_ + per_step - 1) / per_step;  // per epoch
   const uint64_t epochs = steps == 1 ? kMost : std::clamp<uint64_t>(kSteps / steps, kLeast, kMost);
-  const std::string reason = fmt::format("{} steps", format_count(epochs * steps));
-  set("epochs", epochs, reason);
   const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
+  const std::string reason = fmt::format("{} steps", format_count(asked * steps));
+  set("epochs", epochs, reason);
   if (asked < 10 || learns_neighbours()) return;  // which a constant rate takes further
   set("schedule", "cosine", reason);
   if (!counts_.few_labels()) set("warmup", asked / 20, "the norm's scales settle first");
