@@ -1,6 +1,6 @@
 // While it exists, numbers too small for a normal float (below 1.2e-38) are zero on this thread.
 //
-// Arithmetic on them takes a hundred times as long on many processors. The optimiser meets them: weight decay alone
+// Arithmetic on them takes many times as long on some processors. The optimiser meets them: weight decay alone
 // brings the moments of a weight without a gradient there.
 #pragma once
 

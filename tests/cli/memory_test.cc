@@ -98,7 +98,7 @@ TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
   EXPECT_FALSE(fs::exists(folder_ / "a"));                            // nothing is left of what could not begin
   EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions"));
   works("b", least);
-  // What is there already needs no room to be made.
+  // What exists needs no room to be made.
   const uint64_t training = least_named(refused(arguments("c", "1M")));
   EXPECT_LE(training, least);
   works("c", training);

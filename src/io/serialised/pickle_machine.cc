@@ -306,7 +306,7 @@ const PickleMachine::Actions& PickleMachine::actions() {
     Actions act{};
     const auto on = [&](char opcode, Action action) { act[static_cast<unsigned char>(opcode)] = action; };
     on('\x80', [](M& m) { m.check_protocol(); });
-    on('\x95', [](M& m) { m.take_number<uint64_t>(); });  // a frame: how much to read at once; all is there already
+    on('\x95', [](M& m) { m.take_number<uint64_t>(); });  // a frame: how much to read at once; it was all read
 
     on('N', [](M& m) { m.push({}); });
     on('\x88', [](M& m) { m.push_integer(1); });
