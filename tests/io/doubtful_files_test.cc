@@ -106,6 +106,45 @@ TEST(DoubtfulFiles, MinusOneAndOneAreNotOneClass) {
   EXPECT_EQ(files.import().labels.class_of(1), 1);
 }
 
+TEST(DoubtfulFiles, NumbersWithoutZeroAreTheClassesThatOccur) {
+  Doubtful files;
+  const auto classes = [&] {
+    const Dataset data = files.import();
+    return std::vector<int>(data.labels.classes().begin(), data.labels.classes().end());
+  };
+  const auto told = Contains(HasSubstr("labels are numbers without 0: the 2 that occur are the classes ('1', '2')"));
+  files.write("labels.csv", "id,label\na,1\nb,2\nc,2\nd,\n");
+  EXPECT_THAT(classes(), ElementsAre(0, 1, 1, -1));
+  EXPECT_THAT(files.import().class_names, ElementsAre("1", "2"));
+  EXPECT_THAT(files.report.lines, told);
+  files.write("labels.csv", "id,label\na,10\nb,200\nc,3\nd,10\n");
+  EXPECT_THAT(classes(), ElementsAre(1, 2, 0, 1));
+  EXPECT_THAT(files.import().class_names, ElementsAre("3", "10", "200"));
+  // With class 0 numbers stand for themselves, also if one of them does not occur.
+  files.write("labels.csv", "id,label\na,0\nb,3\nc,1\nd,0\n");
+  EXPECT_THAT(classes(), ElementsAre(0, 3, 1, 0));
+  EXPECT_TRUE(files.import().class_names.empty());
+  EXPECT_THAT(files.report.lines, Contains("1 of 4 classes has no node: '2'"));
+  // The same of arrays, text or not.
+  fs::remove(files.folder / "g/labels.csv");
+  files.write("edges.csv", "0,1\n1,2\n2,3\n");
+  test::write_npy<int32_t>(files.folder / "g/labels.npy", {1, 2, 2, -1}, {4});
+  EXPECT_THAT(classes(), ElementsAre(0, 1, 1, -1));
+  EXPECT_THAT(files.report.lines, told);
+  // As an earlier store has them.
+  files.options.like = (files.folder / "like").string();
+  files.write("features.csv", "x\n1\n2\n3\n4\n");
+  test::write_text(files.folder / "l/edges.csv", "0,1\n1,2\n2,3\n");
+  test::write_text(files.folder / "l/features.csv", "x\n1\n2\n3\n4\n");
+  test::write_text(files.folder / "l/labels.csv", "0\n1\n2\n1\n");
+  test::import(files.folder / "l", files.folder / "like");
+  EXPECT_THAT(classes(), ElementsAre(1, 2, 2, -1));
+  test::write_text(files.folder / "l/labels.csv", "5\n1\n2\n1\n");
+  test::import(files.folder / "l", files.folder / "like");
+  EXPECT_THAT(classes(), ElementsAre(0, 1, 1, -1));
+  EXPECT_THAT(files.import().class_names, ElementsAre("1", "2", "5"));
+}
+
 TEST(DoubtfulFiles, AWordForNothingAmongClassNamesIsSaid) {
   Doubtful files;
   files.write("labels.csv", "id,label\na,red\nb,NA\nc,none\nd,\n");

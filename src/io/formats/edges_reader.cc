@@ -58,15 +58,13 @@ class TextImport {
     if (no_edges) log::warn("{}: holds no edge", files_.edges.string());
     if (files_.features.empty()) import_identity_features(n, store_, report_);
     if (feature_array_) feature_array_->import_into(store_, n);
-    const ClassTable::Result classes = settle_labels(n);
-    store_.write_class_names(classes.names);
-    tell_doubtful_labels(classes);
+    ClassTable::Result classes = settle_labels(n);
     std::vector<uint8_t> split =
         TextSplit(files_, options_, split_columns_, store_.staging(), *index_, report_).read(n);
     if (!options_.id_column.empty() && !edge_ids_.option_used)
       throw Error(fmt::format("no table has a column {}", show(options_.id_column)), "--id-column");
     if (label_table_ && label_table_->has_ids() && !no_edges) require_shared_ids(touched);
-    split = import_labels_and_split(classes.labels, std::move(split), n, options_, store_, report_, classes.listed);
+    split = import_labels_and_split(std::move(classes), std::move(split), n, options_, store_, report_);
     if (features_) features_->finish(split, store_, report_);
     const NodeIds ids = index_->take_ids();
     if (!no_edges) compare_ids(touched, ids);
@@ -229,15 +227,6 @@ class TextImport {
     if (!text.empty()) report_.lines.push_back(text);
   }
 
-  // What may have been meant otherwise.
-  void tell_doubtful_labels(const ClassTable::Result& classes) {
-    report_.add_line(classes.negative, "node has", "nodes have", "a negative label, which is read as no label");
-    for (const std::string& name : classes.names)
-      if (means_no_number(name))
-        report_.lines.push_back(fmt::format(
-            "label {} is read as the name of a class (if it means no label, leave the field empty)", show(name)));
-  }
-
   std::string first_edge_id() const {
     LineReader lines(files_.edges);
     std::string_view line;
@@ -248,8 +237,9 @@ class TextImport {
   ClassTable::Result settle_labels(NodeId n) const {
     if (label_table_ && options_.task == Task::kRegression) return label_table_->settle_numbers(n, *index_);
     const KnownClasses known{like_.class_names, like_.labels.num_classes(), options_.like};
-    if (label_table_) return label_table_->settle(n, *index_, like_.labels.present() ? &known : nullptr);
-    if (label_array_) return {read_labels(*label_array_, n, options_.task), {}};
+    const KnownClasses* like = like_.labels.present() ? &known : nullptr;
+    if (label_table_) return label_table_->settle(n, *index_, like);
+    if (label_array_) return settle_array(read_labels(*label_array_, n, options_.task), label_array_->where(), like);
     return {};
   }
 

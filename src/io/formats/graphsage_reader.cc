@@ -145,8 +145,7 @@ class GraphSageReader final : public Reader {
     ClassTable::Result classes;
     if (!files.class_map.empty())
       classes = read_class_map(files.class_map, n, [&](std::string_view id) { return nodes.find(id); });
-    store.write_class_names(classes.names);
-    import_labels_and_split(classes.labels, graph.take_split(n, report), n, options, store, report, classes.listed);
+    import_labels_and_split(std::move(classes), graph.take_split(n, report), n, options, store, report);
     store.write_ids(ids_by_row(nodes));
   }
 };

@@ -52,13 +52,11 @@ class GraphSaintReader final : public Reader {
       import_features(Array::open_npy(features), n, store);
     else
       import_identity_features(n, store, report);
-    const ClassTable::Result classes = read_class_map(source / "class_map.json", n, [&](std::string_view key) {
+    ClassTable::Result classes = read_class_map(source / "class_map.json", n, [&](std::string_view key) {
       const std::optional<int64_t> node = parse_integer(key);
       return node && *node >= 0 && *node < static_cast<int64_t>(n) ? static_cast<NodeId>(*node) : kNoNode;
     });
-    store.write_class_names(classes.names);
-    import_labels_and_split(classes.labels, read_roles(source / "role.json", n), n, options, store, report,
-                            classes.listed);
+    import_labels_and_split(std::move(classes), read_roles(source / "role.json", n), n, options, store, report);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "io/formats/import_steps.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -7,6 +8,8 @@
 
 #include "common/error.h"
 #include "common/progress.h"
+#include "graph/feature_encoding.h"
+#include "io/text/fields.h"
 
 namespace cgcn {
 namespace {
@@ -57,6 +60,33 @@ void count_labelled(const Labels& labels, NodeId num_nodes, ImportReport& report
   for (NodeId v = 0; v < num_nodes; ++v) labelled += labels.known(v) ? 1 : 0;
   if (labelled < num_nodes)
     report.lines.push_back(fmt::format("{} of {} nodes have a label", format_count(labelled), format_count(num_nodes)));
+}
+
+// What may have been meant otherwise.
+void tell_doubtful_labels(const ClassTable::Result& classes, ImportReport& report) {
+  const Labels& labels = classes.labels;
+  report.add_line(classes.negative, "node has", "nodes have", "a negative label, which is read as no label");
+  for (const std::string& name : classes.names)
+    if (means_no_number(name))
+      report.lines.push_back(fmt::format(
+          "label {} is read as the name of a class (if it means no label, leave the field empty)", show(name)));
+  if (!labels.present() || labels.multi_label() || labels.regression()) return;
+  const bool numbers = std::all_of(classes.names.begin(), classes.names.end(), [](const std::string& name) {
+    return name.find_first_not_of("0123456789") == std::string::npos;
+  });
+  if (numbers && !classes.names.empty() && classes.names[0] != "0")
+    report.lines.push_back(fmt::format("labels are numbers without 0: the {} that occur are the classes ({})",
+                                       format_count(classes.names.size()), list_some(classes.names)));
+  std::vector<bool> occurs(labels.num_classes(), false);
+  for (const int32_t label : labels.classes())
+    if (label >= 0) occurs[static_cast<size_t>(label)] = true;
+  std::vector<std::string> empty;
+  for (uint32_t c = 0; c < occurs.size(); ++c)
+    if (!occurs[c]) empty.push_back(c < classes.names.size() ? classes.names[c] : std::to_string(c));
+  if (!empty.empty())
+    report.lines.push_back(fmt::format("{} of {} classes {} no node: {}", format_count(empty.size()),
+                                       format_count(occurs.size()), empty.size() == 1 ? "has" : "have",
+                                       list_some(empty)));
 }
 
 void write_offsets(std::span<const uint32_t> degrees, StoreWriter& store) {
@@ -180,9 +210,10 @@ std::array<double, 3> parse_split_shares(const std::string& text) {
   return shares;
 }
 
-std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t> split, NodeId num_nodes,
-                                             const ImportOptions& options, StoreWriter& store, ImportReport& report,
-                                             const std::vector<bool>& listed) {
+std::vector<uint8_t> import_labels_and_split(ClassTable::Result classes, std::vector<uint8_t> split, NodeId num_nodes,
+                                             const ImportOptions& options, StoreWriter& store, ImportReport& report) {
+  Labels& labels = classes.labels;
+  const std::vector<bool>& listed = classes.listed;
   if (options.task == Task::kRegression && !labels.regression())
     throw Error(labels.present() ? "this format's labels are classes" : "the source has no labels", "--task",
                 "labels of numbers in a CSV file or an array: --format edges or plain");
@@ -197,6 +228,8 @@ std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t>
           "every row of labels has exactly one 1: read as one class per node (--multi-label keeps them multi-label)");
     }
   store.write_labels(labels);
+  store.write_class_names(classes.names);
+  tell_doubtful_labels(classes, report);
   count_labelled(labels, num_nodes, report);
   if (!options.split.empty()) {
     report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,

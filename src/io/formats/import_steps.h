@@ -9,6 +9,7 @@
 #include "io/numpy/array.h"
 #include "io/numpy/array_labels.h"
 #include "io/reader.h"
+#include "io/text/class_table.h"
 
 namespace cgcn {
 
@@ -49,12 +50,12 @@ void import_identity_features(NodeId num_nodes, StoreWriter& store, ImportReport
 void import_features(const Array& features, NodeId num_nodes, StoreWriter& store);
 
 std::array<double, 3> parse_split_shares(const std::string& text);  // throws std::invalid_argument
-// Labels and split last, together, since --split draws from the labelled nodes. `split` is the source's own, or empty;
-// listed as for random_split(). 0/1 labels with exactly one 1 for every listed node are written as one class per node,
-// unless --multi-label. Returns the roles that were written; empty if there are none.
-std::vector<uint8_t> import_labels_and_split(Labels labels, std::vector<uint8_t> split, NodeId num_nodes,
-                                             const ImportOptions& options, StoreWriter& store, ImportReport& report,
-                                             const std::vector<bool>& listed = {});
+// Labels, their names and the split last, together, since --split draws from the labelled nodes. `split` is the
+// source's own, or empty. 0/1 labels with exactly one 1 for every listed node are written as one class per node, unless
+// --multi-label. What may have been meant otherwise is reported. Returns the roles that were written; empty if there
+// are none.
+std::vector<uint8_t> import_labels_and_split(ClassTable::Result classes, std::vector<uint8_t> split, NodeId num_nodes,
+                                             const ImportOptions& options, StoreWriter& store, ImportReport& report);
 
 // The file that an option names, or else the one that was found; nothing if the option is "none".
 template <class Find>

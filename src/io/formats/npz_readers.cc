@@ -43,17 +43,18 @@ fs::path find_benchmark_file(const fs::path& source) {
 }
 
 // Texts, or (as in some of these files) a pickled array of str. What is neither is told, and left out.
-void import_class_names(const NpzFile& file, StoreWriter& store, ImportReport& report) {
-  if (!file.has("class_names")) return;
+std::vector<std::string> read_class_names(const NpzFile& file, ImportReport& report) {
+  if (!file.has("class_names")) return {};
   try {
     const SharedBytes bytes = file.member("class_names");
     const std::string where = file.where() + ": class_names";
     const NpyHeader header = parse_npy_header(bytes.span, where);
     const size_t offset = header.data_offset;
-    store.write_class_names(header.kind == 'O' ? Pickle(bytes.slice(offset, bytes.span.size() - offset), where).texts()
-                                               : Array::parse_npy(bytes, where).read_texts());
+    return header.kind == 'O' ? Pickle(bytes.slice(offset, bytes.span.size() - offset), where).texts()
+                              : Array::parse_npy(bytes, where).read_texts();
   } catch (const Error& problem) {
     report.lines.push_back(fmt::format("class names not read: {}", problem.problem()));
+    return {};
   }
 }
 
@@ -81,13 +82,13 @@ class GnnBenchmarkReader final : public Reader {
       import_features(file.array("attr_matrix"), n, store);
     else
       import_identity_features(n, store, report);
-    import_class_names(file, store, report);
+    ClassTable::Result classes{read_labels(file.array("labels"), n, options.task), read_class_names(file, report)};
+    if (classes.names.empty()) ClassTable::name_numbers(classes);
     const fs::path split =
         named_or_found(options.split_file, [&] { return find_array(path.parent_path(), {"split"}); });
     std::vector<uint8_t> roles;
     if (!split.empty()) roles = read_split_file(split, options, n, path, store.staging(), report);
-    import_labels_and_split(read_labels(file.array("labels"), n, options.task), std::move(roles), n, options, store,
-                            report);
+    import_labels_and_split(std::move(classes), std::move(roles), n, options, store, report);
   }
 };
 
@@ -109,8 +110,8 @@ class DglRedditReader final : public Reader {
     const SparseMatrix adjacency = SparseMatrix::read(NpzFile(source / "reddit_graph.npz", store.staging()));
     import_graph(n, *make_edges(adjacency, n), options, store, report);
     import_features(file.array("feature"), n, store);
-    import_labels_and_split(read_labels(labels, n), read_node_types(file.array("node_types"), n), n, options, store,
-                            report);
+    import_labels_and_split(settle_array(read_labels(labels, n), labels.where()),
+                            read_node_types(file.array("node_types"), n), n, options, store, report);
   }
 
  private:

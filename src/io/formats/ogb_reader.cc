@@ -90,11 +90,10 @@ class OgbReader final : public Reader {
     const NodeId n = check_node_count(read_count(counted_in), counted_in.string());
     // What lists every node comes first: only then is the declared number of nodes worth memory.
     std::optional<FeatureTable> features = read_features(raw, n, options, store, report);
-    const ClassTable::Result classes = read_classes(raw, n);
+    ClassTable::Result classes = read_classes(raw, n);
     read_edges(raw, NodeIndex::rows(n, counted_in), options, store, report);
-    store.write_class_names(classes.names);
-    const std::vector<uint8_t> split = import_labels_and_split(classes.labels, read_split_files(split_folder(raw), n),
-                                                               n, options, store, report, classes.listed);
+    const std::vector<uint8_t> split =
+        import_labels_and_split(std::move(classes), read_split_files(split_folder(raw), n), n, options, store, report);
     if (features) features->finish(split, store, report);
     if (!find_plain_or_gzip(raw / "edge-feat.csv").empty()) report.lines.emplace_back("edge features are not read");
   }

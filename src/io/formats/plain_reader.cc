@@ -136,8 +136,9 @@ class PlainReader final : public Reader {
     else
       import_identity_features(n, store, report);
     if (!files.graph_ids.empty()) import_graph_ids(open_array(files.graph_ids, scratch), n, store);
-    import_labels_and_split(labels ? read_labels(*labels, n, options.task) : Labels(),
-                            read_plain_split(files, n, options, scratch, report), n, options, store, report);
+    import_labels_and_split(
+        labels ? settle_array(read_labels(*labels, n, options.task), labels->where()) : ClassTable::Result(),
+        read_plain_split(files, n, options, scratch, report), n, options, store, report);
   }
 };
 

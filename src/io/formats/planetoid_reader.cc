@@ -182,8 +182,8 @@ class PlanetoidReader final : public Reader {
     if (test.gaps() > 0)
       report.lines.push_back(fmt::format("{} ids missing from the test index: nodes without features, label and role",
                                          format_count(test.gaps())));
-    import_labels_and_split(labels.take(options.multi_label), public_split(stem, allx.rows, test), n, options, store,
-                            report);
+    import_labels_and_split({labels.take(options.multi_label), {}}, public_split(stem, allx.rows, test), n, options,
+                            store, report);
   }
 
  private:

@@ -110,6 +110,39 @@ void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, co
                 where, "number the classes from 0, or give them names");
 }
 
+void ClassTable::name_numbers(Result& result) {
+  const Labels& labels = result.labels;
+  if (!labels.present() || labels.multi_label() || labels.regression()) return;
+  std::vector<int32_t> place(labels.num_classes(), -1);
+  for (const int32_t label : labels.classes())
+    if (label >= 0) place[static_cast<size_t>(label)] = 0;
+  if (place[0] == 0 || std::count(place.begin(), place.end(), 0) == 1) return;
+  for (size_t label = 0; label < place.size(); ++label) {
+    if (place[label] < 0) continue;
+    place[label] = static_cast<int32_t>(result.names.size());
+    result.names.push_back(std::to_string(label));
+  }
+  std::vector<int32_t> classes(labels.classes().begin(), labels.classes().end());
+  for (int32_t& label : classes)
+    if (label >= 0) label = place[static_cast<size_t>(label)];
+  result.labels = Labels::single(std::move(classes), static_cast<uint32_t>(result.names.size()));
+}
+
+ClassTable::Result settle_array(Labels labels, const std::string& where, const KnownClasses* known) {
+  ClassTable::Result result{std::move(labels), {}};
+  if (known == nullptr) {
+    ClassTable::name_numbers(result);
+  } else if (!known->names.empty() && !result.labels.multi_label() && !result.labels.regression()) {
+    const std::span<const int32_t> classes = result.labels.classes();
+    ClassTable table;
+    for (NodeId v = 0; v < classes.size(); ++v)
+      if (classes[v] >= 0) table.add(v, std::to_string(classes[v]));
+    return table.settle(
+        static_cast<NodeId>(classes.size()), where, [](NodeId v) { return v; }, known);
+  }
+  return result;
+}
+
 ClassTable::Result read_class_map(const fs::path& path, NodeId n, const std::function<NodeId(std::string_view)>& find) {
   JsonReader json(path);
   ClassTable classes;

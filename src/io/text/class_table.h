@@ -28,8 +28,8 @@ struct KnownClasses {
 void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, const std::string& where);
 
 // Collects (node, class) pairs; when all are known, decides what the classes are: whole numbers stand for themselves
-// (negative: none), anything else is a name, and names are numbered in alphabetical order. Empty and "nan" mean none;
-// among numbers all that means_no_number() knows.
+// (negative: none; see name_numbers), anything else is a name, and names are numbered in alphabetical order. Empty
+// and "nan" mean none; among numbers all that means_no_number() knows.
 class ClassTable {
  public:
   void add(NodeId node, std::string_view text) { entries_.push_back({node, texts_.put(text)}); }
@@ -50,6 +50,10 @@ class ClassTable {
     std::vector<bool> listed = {};   // several classes per node: which nodes the source names; empty: all
     uint64_t negative = 0;           // nodes whose class is a number below 0, which means none
   };
+  // Numbers that leave out 0 are names: the classes are those that occur, rising, and called what they were. With 0,
+  // a number that does not occur is a class without nodes; so it is if there is one class only.
+  static void name_numbers(Result& result);
+
   // final(node) gives the place in 0 … n-1. `where` names the source in messages. known: null, or the classes that
   // there can be.
   template <class Final>
@@ -67,7 +71,9 @@ class ClassTable {
     }
     if (count == 0) throw Error("labels no node", where);
     if (known == nullptr) refuse_single_class(classes, negative, where);
-    return {Labels::single(std::move(classes), count), std::move(names), {}, negative};
+    Result result{Labels::single(std::move(classes), count), std::move(names), {}, negative};
+    if (known == nullptr && result.names.empty()) name_numbers(result);
+    return result;
   }
 
   // The texts as numbers, NaN for those that mean none. Error that names `where` if one is neither.
@@ -90,6 +96,9 @@ class ClassTable {
   std::vector<Entry> entries_;
   TextTable texts_;
 };
+
+// Labels of an array, whose classes are numbers. known: as for settle().
+ClassTable::Result settle_array(Labels labels, const std::string& where, const KnownClasses* known = nullptr);
 
 // The class_map.json of GraphSAGE and GraphSAINT: for each node that it names, a class or a list of 0/1. find(key)
 // gives the node, or kNoNode if there is none such.
