@@ -3,14 +3,13 @@
 
     benchmarks/accuracy/run.py --data FOLDER [--only cora …] [--settings auto fixed recipe] [--seeds 5]
 
-auto: `train` without options. fixed: the fixed defaults (`--recipe none`). recipe: the best recipe by name. Seconds are those of the processor, the partition and
-all evaluations included. For the strongest of GCN, GraphSAGE and GAT on the same stores: torch_baselines.py.
+auto: `train` without options. fixed: the fixed defaults (`--recipe none`). recipe: the best recipe by name. Seconds are those of the processor for one seed: partition, trials
+of networks (once for all seeds) and all evaluations included. For the strongest of GCN, GraphSAGE and GAT on the same stores: torch_baselines.py.
 """
 import argparse
 import json
 import pathlib
 import resource
-import statistics
 import subprocess
 import tempfile
 
@@ -35,8 +34,8 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def spread(values):
-    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values) if len(values) > 1 else 0:.2f}"
+def spread(score):
+    return f"{100 * score['mean']:.2f} ± {100 * score['deviation']:.2f}"
 
 
 def main():
@@ -44,7 +43,7 @@ def main():
     arguments.add_argument("--program", default="build/release/clustergcn")
     arguments.add_argument("--data", required=True, type=pathlib.Path)
     arguments.add_argument("--stores", type=pathlib.Path, help="folder that keeps the graph stores; default: a temporary one")
-    arguments.add_argument("--seeds", type=int, default=5)
+    arguments.add_argument("--seeds", type=int, default=5, help="at least 2")
     arguments.add_argument("--threads", type=int, default=0)
     arguments.add_argument("--only", nargs="*", choices=list(GRAPHS), metavar="GRAPH", help="graphs by name")
     arguments.add_argument("--settings", nargs="*", default=["recipe"], choices=["auto", "fixed", "recipe"])
@@ -53,7 +52,7 @@ def main():
     def run(*words):
         return subprocess.run([given.program, *map(str, words)], check=True, text=True, capture_output=True).stdout
 
-    print("| graph | settings | test micro F1 | test macro F1 | epochs | processor seconds | options |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print("| graph | settings | test micro F1 | test macro F1 | processor seconds | options |\n| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         runs = 0
         for name in given.only or GRAPHS:
@@ -65,14 +64,12 @@ def main():
                 run("generate", store, "--quiet", *source)
             for settings in given.settings:
                 options = {"auto": [], "fixed": ["--recipe", "none"], "recipe": recipe}[settings]
-                results, before = [], processor_seconds()
-                for seed in range(1, given.seeds + 1):
-                    place = pathlib.Path(folder) / f"run-{(runs := runs + 1)}"
-                    results.append(json.loads(run("train", store, "--run", place, "--seed", seed, "--threads", given.threads, "--json", *options)))
+                place, before = pathlib.Path(folder) / f"run-{(runs := runs + 1)}", processor_seconds()
+                words = ["train", store, "--run", place, "--seeds", given.seeds, "--threads", given.threads, "--json", *options]
+                scores = json.loads(run(*words))["scores"]["test"]
                 seconds = (processor_seconds() - before) / given.seeds
-                micro, macro = ([100 * r["test"][score] for r in results] for score in ("micro_f1", "macro_f1"))
-                epochs = statistics.mean(r["epochs"] for r in results)
-                print(f"| {name} | {settings} | {spread(micro)} | {spread(macro)} | {epochs:.0f} | {seconds:.1f} | `{' '.join(options)}` |", flush=True)
+                print(f"| {name} | {settings} | {spread(scores['micro_f1'])} | {spread(scores['macro_f1'])} | {seconds:.1f} | "
+                      f"`{' '.join(options)}` |", flush=True)
 
 
 if __name__ == "__main__":

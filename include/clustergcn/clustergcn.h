@@ -232,7 +232,7 @@ struct Epoch {
 
 // What is made of a model's output.
 struct OutputOptions {
-  bool calibrated = false;         // probabilities of the logits divided by temperature()
+  bool calibrated = false;         // probabilities of the logits divided by temperature(); smoothed ones always are
   std::string smooth = "trained";  // none, correct, smooth, both or labels: as clustergcn predict --smooth
 };
 
@@ -248,9 +248,15 @@ class CLUSTERGCN_API Model {
   std::string to_bytes() const;  // what the file holds
   void save(const std::string& file) const;
 
+  // The same model that computes in "float32" or "bfloat16"; "trained": as the option precision of its training.
+  Model in_precision(const std::string& name) const;
+
   // Rows are the nodes asked for, in their order; none: all nodes.
   Matrix probabilities(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {},
                        const OutputOptions& output = {}) const;
+  // One column: the number of the class. Multi-label: a column per class, of 0 and 1.
+  Matrix classes(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {},
+                 const OutputOptions& output = {}) const;
   // Of regression: one number per node. Error if the model predicts classes.
   Matrix values(const Graph& graph, std::span<const uint32_t> nodes = {}, const Session& session = {}) const;
   // The output of a layer, from 1; 0: the last hidden one.

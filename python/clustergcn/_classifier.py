@@ -192,6 +192,7 @@ class ClusterGCNClassifier:
         else:
             self._kept = None
             graph = X if isinstance(X, Graph) else self._graph_of(X, y, adjacency, train, validation)
+        self._require_task(graph)
         progress = _Progress(self.verbose, on_epoch)
         settings = as_settings(self._options())
         try:
@@ -207,6 +208,10 @@ class ClusterGCNClassifier:
             with open(os.path.join(self.run_, "report.html"), "w", encoding="utf-8") as file:
                 file.write(_core.report([self.run_]))
         return self
+
+    def _require_task(self, graph: Graph) -> None:
+        if graph._core.regression:
+            raise Error("numbers", "has labels that are numbers, and classes are wanted", "graph", "ClusterGCNRegressor")
 
     def _graph_of(self, X: Any, y: Any, adjacency: Any, train: Any, validation: Any) -> Graph:
         if adjacency is None:
@@ -252,7 +257,7 @@ class ClusterGCNClassifier:
                       smooth: str = "trained") -> np.ndarray:
         """Class probabilities, one row per node (of `nodes`, in their order; default: all nodes).
 
-        calibrated: of the logits divided by the temperature that fitted the validation nodes best.
+        calibrated: of the logits divided by the temperature that fitted the validation nodes best; smoothed ones always are.
         smooth: "none", "correct", "smooth", "both" or "labels", as ``clustergcn predict --smooth``; "trained": as the option
         `smooth` of the training.
         """
@@ -265,13 +270,11 @@ class ClusterGCNClassifier:
     def predict(self, X: Any, *, nodes: Any = None, adjacency: Any = None, smooth: str = "trained") -> np.ndarray:
         """The class of each node; for multi-label graphs a matrix of 0 and 1."""
         model = self._fitted()
-        if model.multi_label and (model.option("smooth") if smooth == "trained" else smooth) != "none":
-            shares = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
-            return (shares > 1 / (1 + np.exp(-model.thresholds))).astype(np.uint8)
-        if model.multi_label:
-            return (self.embed(X, layer=model.num_layers, nodes=nodes, adjacency=adjacency) > model.thresholds).astype(np.uint8)
-        probabilities = self.predict_proba(X, nodes=nodes, adjacency=adjacency, smooth=smooth)
-        return self.classes_[np.argmax(probabilities, axis=1)]
+        graph, wanted = self._graph(X, nodes, adjacency)
+        if wanted is not None and len(wanted) == 0:
+            return np.empty((0, model.num_classes), np.uint8) if model.multi_label else self.classes_[:0]
+        found = model.classes(graph, wanted, smooth, self.threads, print if self.verbose > 1 else None)
+        return found.astype(np.uint8) if model.multi_label else self.classes_[found[:, 0].astype(np.int64)]
 
     def embed(self, X: Any, *, layer: int = 0, nodes: Any = None, adjacency: Any = None) -> np.ndarray:
         """The output of a layer, from 1; 0: the last hidden one."""
@@ -291,10 +294,13 @@ class ClusterGCNClassifier:
     def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
         """Accuracy; micro F1 for multi-label graphs. Nodes without a label are ignored.
 
+        Of a Graph, as the command line scores: its test nodes; if there are none its validation nodes; if there are
+        none either, all nodes that are not training nodes.
+
         Parameters
         ----------
-        X : Graph (or features, with `y` and `adjacency`)
-        y : classes, or, with a Graph, a mask or node numbers of the nodes to score
+        X : Graph (or features, with `y` and `adjacency`: all nodes)
+        y : classes, or, with a Graph, a mask or node numbers of the nodes to score instead
         nodes : mask or node numbers, likewise
         """
         kept = getattr(self, "_kept", None)
@@ -302,10 +308,7 @@ class ClusterGCNClassifier:
             _require_own_labels(kept, X, y)
             return self.score(kept, X)
         if isinstance(X, Graph):
-            nodes = y if nodes is None else nodes
-            truth = X.labels
-            if truth is None:
-                raise Error("no labels", "has no labels to compare with", "graph")
+            truth, nodes = X.labels, _scored_nodes(X, y if nodes is None else nodes)
             truth = self._as_own_classes(truth, X.classes)
         else:
             numbers, names = label_numbers(y)
@@ -386,11 +389,12 @@ class ClusterGCNRegressor(ClusterGCNClassifier):
 
     def fit(self, X: Any, y: Any = None, **more: Any) -> "ClusterGCNRegressor":
         """Trains; parameters are those of :meth:`ClusterGCNClassifier.fit`, and `y` holds numbers."""
-        graph = X if isinstance(X, Graph) else more.get("graph")
-        if isinstance(graph, Graph) and not graph._core.regression:
-            raise Error("classes", "has classes, and numbers are wanted", "graph", "Graph.from_scipy(…, task='regression')")
         super().fit(X, y, **more)
         return self
+
+    def _require_task(self, graph: Graph) -> None:
+        if not graph._core.regression:
+            raise Error("classes", "has classes, and numbers are wanted", "graph", "Graph.from_scipy(…, task='regression')")
 
     def _graph_of(self, X: Any, y: Any, adjacency: Any, train: Any, validation: Any) -> Graph:
         if adjacency is None:
@@ -415,14 +419,12 @@ class ClusterGCNRegressor(ClusterGCNClassifier):
         return model.values(graph, wanted, self.threads, print if self.verbose > 1 else None)[:, 0]
 
     def score(self, X: Any, y: Any = None, *, nodes: Any = None, adjacency: Any = None) -> float:
-        """R². Nodes without a label are ignored; parameters are those of :meth:`ClusterGCNClassifier.score`."""
+        """R². Nodes without a label are ignored; nodes and parameters are those of :meth:`ClusterGCNClassifier.score`."""
         kept = getattr(self, "_kept", None)
         if kept is not None and not isinstance(X, Graph) and adjacency is None:
             return self.score(kept, X)
         if isinstance(X, Graph):
-            nodes, truth = (y if nodes is None else nodes), X.labels
-            if truth is None:
-                raise Error("no labels", "has no labels to compare with", "graph")
+            truth, nodes = X.labels, _scored_nodes(X, y if nodes is None else nodes)
         else:
             truth = number_labels(y)
         wanted = np.arange(len(truth)) if nodes is None else _node_numbers(nodes, len(truth))
@@ -448,6 +450,22 @@ class Report:
     def _repr_html_(self) -> str:
         import html
         return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:900px;border:0"></iframe>'
+
+
+def _scored_nodes(graph: Graph, nodes: Any) -> Any:
+    """Those that are asked for; else the test nodes, the validation nodes, or all that were not trained on."""
+    if graph.labels is None:
+        raise Error("no labels", "has no labels to compare with", "graph")
+    if nodes is not None or graph.split is None:
+        return nodes
+    for part in ("test", "validation"):
+        if len(found := graph.nodes_of(part)):
+            return found
+    others = np.flatnonzero(graph.split != 0)
+    if len(others) == 0:
+        raise Error("training nodes", "has training nodes only, which say nothing about others", "graph",
+                    "a graph with test nodes, or nodes=")
+    return others
 
 
 def _as_mask(nodes: Any, count: int) -> np.ndarray:

@@ -66,17 +66,26 @@ std::string show_number(double value) {
   return (value < 0 ? "-" : "") + format_count(static_cast<uint64_t>(std::llround(size)));
 }
 
+namespace {
+
+double percent_of(uint64_t count, uint64_t total) {
+  return total == 0 ? 100.0 : 100.0 * static_cast<double>(count) / static_cast<double>(total);
+}
+
+}  // namespace
+
+std::string describe_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges) {
+  return fmt::format("{} of {} nodes ({:.1f} %) and {} of {} edges ({:.1f} %)", format_count(nodes),
+                     format_count(all_nodes), percent_of(nodes, all_nodes), format_count(edges),
+                     format_count(all_edges), percent_of(edges, all_edges));
+}
+
 std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges) {
   constexpr double kLittle = 10;  // per cent
-  const auto percent = [](uint64_t count, uint64_t total) {
-    return total == 0 ? 100.0 : 100.0 * static_cast<double>(count) / static_cast<double>(total);
-  };
-  return fmt::format("{} of {} nodes ({:.1f} %) and {} of {} edges ({:.1f} %){}", format_count(nodes),
-                     format_count(all_nodes), percent(nodes, all_nodes), format_count(edges), format_count(all_edges),
-                     percent(edges, all_edges),
-                     percent(edges, all_edges) < kLittle
-                         ? "; train --transductive sees all of them, and the labels of training nodes only"
-                         : "");
+  return describe_share(nodes, all_nodes, edges, all_edges) +
+         (percent_of(edges, all_edges) < kLittle
+              ? "; train --transductive sees all of them, and the labels of training nodes only"
+              : "");
 }
 
 std::string describe_features(const FeatureMatrix& features) {

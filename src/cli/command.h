@@ -32,8 +32,9 @@ void apply_common_options(const CommonOptions& options);
 // Four digits; large numbers whole, with commas: "0.01234", "16,004", "1.5e+12".
 std::string show_number(double value);
 
-// What training sees unless it is transductive: "140 of 2,708 nodes (5.2 %) and 43 of 5,278 edges (0.8 %)", and what
-// to do if that is little.
+// "140 of 2,708 nodes (5.2 %) and 43 of 5,278 edges (0.8 %)".
+std::string describe_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges);
+// The same of what an inductive training sees, and what to do if that is little.
 std::string describe_training_share(uint64_t nodes, uint64_t all_nodes, uint64_t edges, uint64_t all_edges);
 
 // As the commands print them: "602, dense float32".

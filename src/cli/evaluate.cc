@@ -13,6 +13,7 @@
 #include "train/predictor.h"
 #include "train/ranking.h"
 #include "train/result.h"
+#include "train/seed_runs.h"
 
 namespace cgcn {
 namespace {
@@ -25,6 +26,7 @@ struct EvaluateCommand {
   CommonOptions common;
   EvaluationOptions options;
   SmoothingOptions smoothing;
+  PrecisionOptions precision;
   MemoryOptions memory;
   dist::GroupOptions group_options;
   OptionList list;
@@ -116,7 +118,10 @@ void EvaluateCommand::run_command() {
 void EvaluateCommand::run_in(dist::Group& group) {
   const std::vector<std::string> notes = note_unused_options(*command, list);
   std::optional<Predictor> opened;
-  group.together([&] { opened.emplace(run, store, memory, group); });
+  group.together([&] {
+    run = best_of_seeds(run).string();
+    opened.emplace(run, store, memory, group, precision);
+  });
   Predictor& predictor = *opened;
   predictor.require_same_on_all_ranks();
   const Evaluation evaluation = predictor.evaluate(options, smoothing.kind);
@@ -155,10 +160,12 @@ void add_evaluate_command(CLI::App& program) {
   auto state = std::make_shared<EvaluateCommand>();
   CLI::App* command = program.add_subcommand("evaluate", "Evaluate a trained model on its graph or another one");
   state->command = command;
-  command->add_option("run", state->run, "run folder, or a checkpoint in it")->required();
+  command->add_option("run", state->run, "run folder, a checkpoint in it, or a folder of train --seeds: its best run")
+      ->required();
   command->add_option("store", state->store, "graph store; default: the one it was trained on");
   state->options.list_options(state->list);
   state->smoothing.list_options(state->list);
+  state->precision.list_options(state->list);
   state->memory.list_options(state->list);
   state->group_options.list_options(state->list);
   state->common.list_options(state->list);

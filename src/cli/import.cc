@@ -87,8 +87,8 @@ void print_import(const fs::path& store, bool as_json, const Reader& reader, con
     fmt::print("  classes    none\n");
   fmt::print("  split      {}\n", describe_split(data));
   if (const uint64_t train = data.split_sizes()[0]; train > 0)
-    fmt::print("  training   sees {}\n",
-               describe_training_share(train, data.num_nodes(), data.num_training_edges(), data.graph.num_edges()));
+    fmt::print("  training   {} between them\n",
+               describe_share(train, data.num_nodes(), data.num_training_edges(), data.graph.num_edges()));
   if (data.num_graphs() > 1) fmt::print("  graphs     {}\n", format_count(data.num_graphs()));
   for (const std::string& line : report.lines) fmt::print("  - {}\n", line);
   log::note("{}: {} written in {}", store.string(), format_bytes(written.bytes_on_disk()), format_seconds(seconds));

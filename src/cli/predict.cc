@@ -14,6 +14,7 @@
 #include "common/progress.h"
 #include "engine/prediction.h"
 #include "process/process_group.h"
+#include "train/seed_runs.h"
 
 namespace cgcn {
 namespace {
@@ -24,6 +25,7 @@ struct PredictCommand {
   CommonOptions common;
   MemoryOptions memory;
   PredictionRequest request;
+  PrecisionOptions precision;
   std::string run, store, output;
   OptionList list;
 };
@@ -41,7 +43,7 @@ void run_predict(const PredictCommand& state, dist::Group& group) {
   group.together([&] {
     require_writable(state.request, state.output);
     if (state.common.json && state.output.empty()) throw Error("describes a written file", "--json", "--output FILE");
-    opened.emplace(state.run, state.store, state.memory, group);
+    opened.emplace(best_of_seeds(state.run), state.store, state.memory, group, state.precision);
   });
   opened->require_same_on_all_ranks();
   const Prediction prediction(*opened, state.request);
@@ -61,9 +63,11 @@ void add_predict_command(CLI::App& program) {
   auto state = std::make_shared<PredictCommand>();
   CLI::App* command = program.add_subcommand("predict", "Predict classes, probabilities or embeddings");
   state->command = command;
-  command->add_option("run", state->run, "run folder, or a checkpoint in it")->required();
+  command->add_option("run", state->run, "run folder, a checkpoint in it, or a folder of train --seeds: its best run")
+      ->required();
   command->add_option("store", state->store, "graph store; default: the one it was trained on");
   state->request.list_options(state->list);
+  state->precision.list_options(state->list);
   state->list.add("output", &state->output, "output file, .npy or .csv; default: CSV to the terminal").value("FILE");
   state->memory.list_options(state->list);
   state->group_options.list_options(state->list);

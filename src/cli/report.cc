@@ -10,7 +10,7 @@
 #include "common/memory.h"
 #include "report/page.h"
 #include "report/run_record.h"
-#include "train/result.h"
+#include "train/seed_runs.h"
 
 namespace cgcn {
 namespace {
@@ -36,7 +36,9 @@ struct ReportCommand {
   void run_command() {
     apply_common_options(common);
     require_replaceable_page();
-    const nlohmann::json data = read_runs({runs.begin(), runs.end()});
+    std::vector<fs::path> folders;
+    for (const std::string& run : runs) folders.push_back(best_of_seeds(run));
+    const nlohmann::json data = read_runs(folders);
     const std::string page = make_page(data, /*live=*/false);
     write_file_atomically(output, page);
     if (common.json)

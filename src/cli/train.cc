@@ -92,12 +92,12 @@ TrainCommand::Trained TrainCommand::train_one(dist::Group& group, Run& run, std:
 }
 
 void TrainCommand::run_seeds(dist::Group& group, Run& run) {
-  const uint64_t first = request.settings.options.train.seed;
   const fs::path folder = run.folder_of_seeds();
+  const std::vector<uint64_t> seeds = run.seeds(folder);
   std::vector<SeedResult> results;
   std::optional<LiveReport> none;
-  for (uint64_t seed = first; seed < first + request.seeds; ++seed) {
-    log::note("seed {} ({} of {})", seed, seed - first + 1, request.seeds);
+  for (const uint64_t seed : seeds) {
+    log::note("seed {} ({} of {})", seed, results.size() + 1, seeds.size());
     run.begin_seed(folder, seed);
     results.push_back({seed, std::move(*train_one(group, run, none).summary)});
   }

@@ -72,6 +72,7 @@ void print_summary(const TrainingSummary& summary, const Dataset& data, bool has
                test > 0 && smoothing->chosen()
                    ? fmt::format("; test F1 without it {:.2f} %", 100 * smoothing->test_before)
                    : "");
+  if (const std::string text = describe_never_predicted(summary, data); !text.empty()) fmt::print("Note   {}\n", text);
   const uint32_t epochs = std::max(1u, summary.epochs);
   const double an_epoch = summary.train_seconds / epochs;
   fmt::print("Time   {} per epoch, {} in total\n", an_epoch < 1e-3 ? "under 1 ms" : format_seconds(an_epoch),

@@ -16,10 +16,17 @@
 namespace cgcn::log {
 namespace {
 std::atomic<Level> current_level{Level::kNormal};
+thread_local int silences = 0;
 }  // namespace
 
+Silence::Silence() { ++silences; }
+Silence::~Silence() { --silences; }
+
 void set_level(Level level) { current_level = level; }
-Level level() { return Session::current() != nullptr ? Level::kNormal : current_level.load(); }
+Level level() {
+  if (silences > 0) return Level::kQuiet;
+  return Session::current() != nullptr ? Level::kNormal : current_level.load();
+}
 bool is_terminal() {
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   return terminal;

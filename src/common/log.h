@@ -11,6 +11,16 @@ enum class Level { kQuiet, kNormal };
 
 void set_level(Level level);
 Level level();
+
+// Notes and progress of this thread are left out while it lives; warnings are not.
+class Silence {
+ public:
+  Silence();
+  ~Silence();
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+};
+
 bool is_terminal();                 // whether stderr is one
 bool shows_colour(int descriptor);  // a terminal, and neither NO_COLOR nor TERM=dumb is set
 

@@ -34,6 +34,7 @@ struct Options::Content {
 struct Model::Content {
   std::shared_ptr<cgcn::MemoryFolder> folder;
   cgcn::fs::path file;
+  cgcn::PrecisionOptions precision;
 };
 
 // A call of the library: its session, its threads, and errors as the library has them.

@@ -4,6 +4,7 @@
 #include "engine/train.h"
 #include "train/checkpoint.h"
 #include "train/predictor.h"
+#include "train/seed_runs.h"
 
 namespace clustergcn {
 namespace {
@@ -46,33 +47,56 @@ cgcn::Smoothing asked_smoothing(const OutputOptions& output) {
   cgcn::OptionList list;
   smoothing.list_options(list);
   list.find("smooth")->set(output.smooth, "--smooth");
-  if (!output.calibrated || smoothing.kind == cgcn::Smoothing::kNone) return smoothing.kind;
-  if (smoothing.kind != cgcn::Smoothing::kTrained)
-    throw cgcn::Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
-  return cgcn::Smoothing::kNone;
+  return smoothing.kind;
 }
 
-Matrix infer(const Model::Content& content, const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
-             bool probabilities, const OutputOptions& output = {}) {
+Matrix infer_embeddings(const Model::Content& content, const Graph& graph, uint32_t layer,
+                        std::span<const uint32_t> nodes) {
   require_nodes(nodes, graph.num_nodes());
-  cgcn::Predictor predictor(content.file, graph.content().store, {});
+  cgcn::Predictor predictor(content.file, graph.content().store, {}, content.precision);
   const uint32_t layers = predictor.num_layers();
   if (layer > layers) throw cgcn::Error(fmt::format("the model has {} layers", layers), "layer");
-  const uint32_t wanted = probabilities ? layers : layer > 0 ? layer : std::max(1u, layers - 1);
-  if (probabilities && predictor.saved().shape.regression)
-    throw cgcn::Error("the model predicts numbers, which have no probabilities", "model", "values");
-  const cgcn::Smoothing smoothing =
-      probabilities ? predictor.smoothing(asked_smoothing(output)) : cgcn::Smoothing::kNone;
-  const double temperature = output.calibrated ? predictor.temperature() : 1;
+  const uint32_t wanted = layer > 0 ? layer : std::max(1u, layers - 1);
   std::optional<cgcn::SlabMatrix> packed;
-  if (!nodes.empty() && smoothing == cgcn::Smoothing::kNone) packed = predictor.embeddings_of(nodes, wanted);
-  Matrix out = packed                                ? to_matrix(*packed, {})
-               : smoothing == cgcn::Smoothing::kNone ? to_matrix(predictor.embeddings(wanted), nodes)
-                                                     : to_matrix(predictor.smoothed_logits(smoothing), nodes);
-  if (probabilities)
-    for (uint64_t r = 0; r < out.rows; ++r)
-      cgcn::to_probabilities({out.values.data() + r * out.columns, out.columns}, predictor.saved().shape.multi_label,
-                             temperature);
+  if (!nodes.empty()) packed = predictor.embeddings_of(nodes, wanted);
+  return packed ? to_matrix(*packed, {}) : to_matrix(predictor.embeddings(wanted), nodes);
+}
+
+// Logits of the nodes that are asked for, and what classes and probabilities are made by.
+struct Logits {
+  Matrix rows;
+  cgcn::OutputRule rule;
+  bool multi_label;
+  double temperature = 1;
+};
+
+Logits infer_logits(const Model::Content& content, const Graph& graph, std::span<const uint32_t> nodes,
+                    const OutputOptions& asked) {
+  require_nodes(nodes, graph.num_nodes());
+  cgcn::Predictor predictor(content.file, graph.content().store, {}, content.precision);
+  const cgcn::ModelShape& shape = predictor.saved().shape;
+  if (shape.regression) throw cgcn::Error("the model predicts numbers, not classes", "model", "values");
+  const cgcn::Smoothing smoothing = predictor.smoothing(asked_smoothing(asked));
+  cgcn::Predictor::Output output{{}, predictor.saved().rule};
+  std::optional<cgcn::SlabMatrix> packed;
+  if (!nodes.empty() && smoothing == cgcn::Smoothing::kNone)
+    packed = predictor.embeddings_of(nodes, predictor.num_layers());
+  if (!packed) output = predictor.output(smoothing);
+  return {.rows = packed ? to_matrix(*packed, {}) : to_matrix(output.logits, nodes),
+          .rule = output.rule,
+          .multi_label = shape.multi_label,
+          .temperature = asked.calibrated ? output.temperature() : 1};
+}
+
+Matrix to_classes(const Logits& logits) {
+  const Matrix& rows = logits.rows;
+  Matrix out{rows.rows, logits.multi_label ? rows.columns : 1, {}};
+  for (uint64_t r = 0; r < rows.rows; ++r) {
+    const std::span<const float> row(rows.values.data() + r * rows.columns, rows.columns);
+    if (!logits.multi_label) out.values.push_back(static_cast<float>(cgcn::largest_class(row)));
+    for (uint32_t c = 0; logits.multi_label && c < row.size(); ++c)
+      out.values.push_back(row[c] > logits.rule.threshold(c) ? 1.0f : 0.0f);
+  }
   return out;
 }
 
@@ -98,7 +122,7 @@ Evaluation to_evaluation(const cgcn::Evaluation& evaluation) {
 }
 
 Model Model::load(const std::string& path) {
-  return call({}, [&] { return keep(read_file(cgcn::kept_checkpoint(path))); });
+  return call({}, [&] { return keep(read_file(cgcn::kept_checkpoint(cgcn::best_of_seeds(path)))); });
 }
 Model Model::from_bytes(const std::string& bytes) {
   return call({}, [&] { return keep(bytes); });
@@ -110,27 +134,48 @@ void Model::save(const std::string& file) const {
   call({}, [&] { cgcn::write_file_atomically(file, read_file(content_->file)); });
 }
 
+Model Model::in_precision(const std::string& name) const {
+  return call({}, [&] {
+    auto content = std::make_shared<Content>(*content_);
+    cgcn::OptionList list;
+    content->precision.list_options(list);
+    list.find("precision")->set(name, "--precision");
+    return Model(std::move(content));
+  });
+}
+
 Matrix Model::probabilities(const Graph& graph, std::span<const uint32_t> nodes, const Session& session,
                             const OutputOptions& output) const {
-  return call(session, [&] { return infer(*content_, graph, 0, nodes, true, output); });
+  return call(session, [&] {
+    Logits logits = infer_logits(*content_, graph, nodes, output);
+    Matrix& rows = logits.rows;
+    for (uint64_t r = 0; r < rows.rows; ++r)
+      cgcn::to_probabilities({rows.values.data() + r * rows.columns, rows.columns}, logits.multi_label,
+                             logits.temperature);
+    return std::move(rows);
+  });
+}
+Matrix Model::classes(const Graph& graph, std::span<const uint32_t> nodes, const Session& session,
+                      const OutputOptions& output) const {
+  return call(session, [&] { return to_classes(infer_logits(*content_, graph, nodes, {false, output.smooth})); });
 }
 Matrix Model::values(const Graph& graph, std::span<const uint32_t> nodes, const Session& session) const {
   return call(session, [&] {
     const cgcn::SavedModel saved = clustergcn::load(*content_);
     if (!saved.shape.regression) throw cgcn::Error("the model predicts classes, not numbers", "model", "probabilities");
-    Matrix out = infer(*content_, graph, saved.model->num_layers(), nodes, false);
+    Matrix out = infer_embeddings(*content_, graph, saved.model->num_layers(), nodes);
     for (float& value : out.values) value = static_cast<float>(saved.target.to_value(value));
     return out;
   });
 }
 Matrix Model::embeddings(const Graph& graph, uint32_t layer, std::span<const uint32_t> nodes,
                          const Session& session) const {
-  return call(session, [&] { return infer(*content_, graph, layer, nodes, false); });
+  return call(session, [&] { return infer_embeddings(*content_, graph, layer, nodes); });
 }
 Evaluation Model::evaluate(const Graph& graph, const Session& session, const OutputOptions& output) const {
   return call(session, [&] {
-    return to_evaluation(
-        cgcn::Predictor(content_->file, graph.content().store, {}).evaluate({}, asked_smoothing(output)));
+    cgcn::Predictor predictor(content_->file, graph.content().store, {}, content_->precision);
+    return to_evaluation(predictor.evaluate({}, asked_smoothing(output)));
   });
 }
 

@@ -77,15 +77,6 @@ bool writes_probabilities(PredictionKind kind) {
   return kind == PredictionKind::kProbabilities || kind == PredictionKind::kClassAndProbability;
 }
 
-// Embeddings are the model's, and so is the temperature.
-Smoothing smoothing_of(const PredictionRequest& request, const Predictor& predictor) {
-  if (request.kind == PredictionKind::kEmbeddings) return Smoothing::kNone;
-  const Smoothing smoothing = predictor.smoothing(request.smoothing.kind);
-  if (!request.calibrated || !writes_probabilities(request.kind) || smoothing == Smoothing::kNone) return smoothing;
-  log::note("--calibrated: classes and probabilities are the model's own, without the smoothing that its test had");
-  return Smoothing::kNone;
-}
-
 }  // namespace
 
 void PredictionRequest::list_options(OptionList& list) {
@@ -101,7 +92,8 @@ void PredictionRequest::list_options(OptionList& list) {
   list.add("layer", &layer, "with --what embeddings: layer, from 1; 0: the last hidden layer").range(0, 64);
   list.add("nodes", &nodes, "only the nodes whose ids this file lists, one per line, in its order").value("FILE");
   list.add("unlabelled", &unlabelled, "only the nodes without a label");
-  list.add("calibrated", &calibrated, "probabilities scaled by the temperature that fits the validation nodes best")
+  list.add("calibrated", &calibrated,
+           "probabilities scaled by the temperature that fits the validation nodes best; smoothed ones always are")
       .needs([this] { return writes_probabilities(kind); }, "no probabilities are written (--what)");
   smoothing.list_options(list);
   list.find("smooth")->needs([this] { return kind != PredictionKind::kEmbeddings; },
@@ -116,16 +108,27 @@ Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
   if (regression_ && (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kClassAndProbability))
     throw Error("the model predicts numbers, which have no probabilities", "--what", "leave it out: id,value");
   const uint32_t layer = choose_layer(request, predictor.num_layers());
-  if (request.calibrated) temperature_ = predictor.temperature();
   nodes_ = choose_nodes(request, predictor.data());
-  if (const Smoothing smoothing = smoothing_of(request, predictor); smoothing != Smoothing::kNone) {
-    values_ = predictor.smoothed_logits(smoothing);
-    return;
-  }
+  // Embeddings are the model's.
+  const Smoothing smoothing =
+      kind_ == PredictionKind::kEmbeddings ? Smoothing::kNone : predictor.smoothing(request.smoothing.kind);
+  Predictor::Output output{{}, predictor.saved().rule};
+  if (request.calibrated && smoothing == Smoothing::kNone)
+    temperature_ = output.temperature();  // refused before the work
   std::optional<SlabMatrix> packed;
-  if (!nodes_.empty()) packed = predictor.embeddings_of(nodes_, layer);
+  if (!nodes_.empty() && smoothing == Smoothing::kNone) packed = predictor.embeddings_of(nodes_, layer);
   packed_ = packed.has_value();
-  values_ = packed ? *std::move(packed) : predictor.embeddings(layer);
+  if (packed)
+    output.logits = *std::move(packed);
+  else if (kind_ == PredictionKind::kEmbeddings)
+    output.logits = predictor.embeddings(layer);
+  else
+    output = predictor.output(smoothing);
+  if (request.calibrated) temperature_ = output.temperature();
+  if (request.calibrated && output.smoothed)
+    log::note("--calibrated: smoothed probabilities are calibrated as they are");
+  values_ = std::move(output.logits);
+  rule_ = std::move(output.rule);
 }
 
 template <class Use>
@@ -201,8 +204,7 @@ std::string Prediction::npy_header() const {
 std::string Prediction::npy_row(std::span<float> row) const {
   if (kind_ == PredictionKind::kClasses && multi_label_) {
     std::string bits;
-    const OutputRule& rule = predictor_.saved().rule;
-    for (uint32_t c = 0; c < row.size(); ++c) bits += static_cast<char>(row[c] > rule.threshold(c));
+    for (uint32_t c = 0; c < row.size(); ++c) bits += static_cast<char>(row[c] > rule_.threshold(c));
     return bits;
   }
   if (kind_ == PredictionKind::kClasses && regression_) {
@@ -210,7 +212,7 @@ std::string Prediction::npy_row(std::span<float> row) const {
     return {reinterpret_cast<const char*>(&value), sizeof value};
   }
   if (kind_ == PredictionKind::kClasses) {
-    const auto label = static_cast<int32_t>(largest_class(row));
+    const int32_t label = predictor_.class_number(largest_class(row));
     return {reinterpret_cast<const char*>(&label), sizeof label};
   }
   if (kind_ == PredictionKind::kProbabilities) to_probabilities(row, multi_label_, temperature_);
@@ -222,14 +224,12 @@ std::vector<uint32_t> Prediction::classes_of(std::span<const float> logits) cons
   if (!multi_label_) return {largest_class(logits)};
   std::vector<uint32_t> classes;
   for (uint32_t c = 0; c < logits.size(); ++c)
-    if (logits[c] > predictor_.saved().rule.threshold(c)) classes.push_back(c);
+    if (logits[c] > rule_.threshold(c)) classes.push_back(c);
   return classes;
 }
 
 // Neither a file of a graph store nor what is read here is replaced.
 void require_writable(const PredictionRequest& request, const fs::path& output) {
-  if (request.calibrated && request.smoothing.kind != Smoothing::kNone && request.smoothing.kind != Smoothing::kTrained)
-    throw Error("the temperature is that of the model's own output", "--calibrated", "leave it or --smooth out");
   if (request.layer > 0 && request.kind != PredictionKind::kEmbeddings)
     throw Error("needs --what embeddings", "--layer");
   if (output.empty()) return;

@@ -51,8 +51,9 @@ class Prediction {
   bool multi_label_, regression_;
   std::vector<NodeId> nodes_;  // in their order; empty: all
   SlabMatrix values_;          // a row for each of them …
-  double temperature_ = 1;     // of probabilities
   bool packed_ = false;        // … or, if not packed, for every node of the graph
+  OutputRule rule_;
+  double temperature_ = 1;  // of probabilities
 };
 
 // To a .csv or .npy file, whole or not at all; what was there before is replaced. Error if that may not be.

@@ -1,33 +1,21 @@
 #include "engine/run.h"
 
 #include <algorithm>
-#include <charconv>
+#include <numeric>
 
 #include "common/error.h"
 #include "common/log.h"
+#include "train/seed_runs.h"
 
 namespace cgcn {
 namespace {
 
-constexpr std::string_view kSeedPrefix = "seed-";
-
-fs::path seed_folder(const fs::path& all, uint64_t seed) { return all / fmt::format("{}{}", kSeedPrefix, seed); }
-
 // Of a folder of several seeds: the run whose settings the others have, too.
 std::string first_seed_run(const std::string& all) {
   if (all.empty()) throw Error("needs the run folder", "--resume", "--run DIR");
-  std::optional<uint64_t> lowest;
-  std::error_code problem;
-  for (const fs::directory_entry& entry : fs::directory_iterator(all, problem)) {
-    const std::string name = entry.path().filename().string();
-    uint64_t seed = 0;
-    const char *begin = name.c_str() + kSeedPrefix.size(), *end = name.c_str() + name.size();
-    if (!name.starts_with(kSeedPrefix) || !RunDirectory::is_run(entry.path())) continue;
-    if (const auto [stop, bad] = std::from_chars(begin, end, seed); bad == std::errc() && stop == end)
-      lowest = std::min(seed, lowest.value_or(seed));
-  }
-  if (!lowest) throw Error("holds no run of a seed", all, "train without --resume");
-  return seed_folder(all, *lowest).string();
+  const std::vector<uint64_t> seeds = seeds_in(all);
+  if (seeds.empty()) throw Error("holds no run of a seed", all, "train without --resume");
+  return seed_folder(all, seeds.front()).string();
 }
 
 // What was given, and with it the store.
@@ -43,11 +31,10 @@ void take_given(RunRequest& request, uint32_t processes) {
   if (request.store.empty()) throw Error("is missing", "STORE", "clustergcn train STORE");
 }
 
-void settle(RunRequest& request, const Dataset& data) {
+void settle(RunRequest& request, const Store& store) {
   if (request.resume) return;
-  request.settings.settle(data);
-  for (const Choice& choice : request.settings.choices)
-    log::note("auto: {}: {}", request.settings.list.find(choice.option)->command_line(), choice.reason);
+  request.settings.settle(store);
+  for (const std::string& line : request.settings.describe_choices()) log::note("auto: {}", line);
 }
 
 // The first rank read the files: the others have its settings.
@@ -79,7 +66,7 @@ Run::Run(RunRequest& request, dist::Group& group) : request_(request), group_(gr
   if (group.size() > 1) request.store = group.broadcast(request.store);
   group.together([&] { store_.emplace(request.store); });
   data_ = store_->dataset();
-  group.on_first([&] { settle(request, data_); });
+  group.on_first([&] { settle(request, *store_); });
   share(request.settings, group);
   request.settings.options.data = traits_of(data_);
 }
@@ -101,6 +88,21 @@ void Run::begin_seed(const fs::path& all, uint64_t n) {
   const fs::path folder = seed_folder(all, n);
   request_.settings.options.train.seed = n;
   begin_in(folder, request_.resume && RunDirectory::is_run(folder));
+}
+
+std::vector<uint64_t> Run::seeds(const fs::path& folder) const {
+  std::vector<uint64_t> seeds(request_.seeds);
+  std::iota(seeds.begin(), seeds.end(), request_.settings.options.train.seed);
+  group_.on_first([&] {
+    if (!request_.resume) return;
+    for (const uint64_t seed : seeds_in(folder)) seeds.push_back(seed);
+    std::sort(seeds.begin(), seeds.end());
+    seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  });
+  uint64_t count = group_.broadcast_value(static_cast<uint64_t>(seeds.size()));
+  seeds.resize(count);
+  group_.broadcast(std::as_writable_bytes(std::span(seeds)));
+  return seeds;
 }
 
 fs::path Run::folder_of_seeds() const {

@@ -27,6 +27,8 @@ class Run {
   TrainingSummary train() { return training_->run(); }
 
   fs::path folder_of_seeds() const;  // refuses one that is in use unless it is resumed
+  // Those that were asked for, and, if they are resumed, all that are in the folder.
+  std::vector<uint64_t> seeds(const fs::path& folder) const;
 
   const Dataset& data() const { return data_; }
   const fs::path& folder() const { return training_->directory().path(); }

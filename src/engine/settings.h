@@ -1,6 +1,6 @@
 // Where the options of a run come from. Later ones win: defaults, a recipe, a TOML file, what was given by name.
-// Without the name of a recipe it is `auto`, which looks at the graph. A resumed run has its own configuration,
-// and may change what was not learnt from.
+// Without the name of a recipe it is `auto`, which looks at the graph and may try several networks for some epochs. A
+// resumed run has its own configuration, and may change what was not learnt from.
 #pragma once
 
 #include <string>
@@ -23,13 +23,19 @@ struct RunSettings {
 
   std::vector<Choice> choices;  // that `auto` made and nobody overruled
 
+  // One line for all that have the same reason: "--layers 2 --hidden 256: few labels".
+  std::vector<std::string> describe_choices();
+
   void check() { apply({}); }  // Error if a name or a value is wrong, before there is a graph
-  void settle(const Dataset& data);
+  void settle(const Store& store);
   void settle_resumed(const std::string& run);
 
  private:
   // Defaults, `values`, then file and names; returns which options the last two named.
   std::vector<std::string> apply(const std::vector<Choice>& values);
+  // Their scores after a short training.
+  std::vector<double> try_candidates(const std::vector<Candidate>& candidates, const Store& store);
+  std::vector<Choice> best_of(std::vector<Candidate> candidates, const Store& store);
 };
 
 // A path that means the same from any folder, since a run may be resumed from elsewhere; empty stays empty.

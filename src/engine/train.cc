@@ -29,10 +29,9 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
       settings.settle_resumed(session.run);
     } else {
       settings.recipe = options.content().recipe;
-      settings.settle(content.data);
+      settings.settle(content.store);
     }
-    for (const cgcn::Choice& choice : settings.choices)
-      cgcn::log::note("auto: {}: {}", settings.list.find(choice.option)->command_line(), choice.reason);
+    for (const std::string& line : settings.describe_choices()) cgcn::log::note("auto: {}", line);
     const cgcn::RunOptions& run_options = settings.options;
     std::shared_ptr<cgcn::MemoryFolder> folder;
     if (session.run.empty())

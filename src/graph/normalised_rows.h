@@ -1,6 +1,7 @@
 // Rows of N(A), made when they are needed: the matrix itself would take as much memory as the graph.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "common/buffer.h"
@@ -49,10 +50,14 @@ class NormalisedRows {
     std::vector<float> values;
     SparseView view;
   };
-  // Rows begin … end into rows.view; its columns are the graph's nodes.
+  // Rows begin … end, or those of these nodes, into rows.view; its columns are the graph's nodes.
   void fill(size_t begin, size_t end, SparseRows& rows) const;
+  void fill(std::span<const NodeId> nodes, SparseRows& rows) const;
 
  private:
+  template <class NodeAt>
+  void fill_rows(size_t count, NodeAt&& node_at, SparseRows& rows) const;
+
   CsrGraph graph_;
   Normalisation normalisation_;
   Buffer<float> scales_;

@@ -123,7 +123,9 @@ void pack_transposed_floats(ConstMatrix w, RowRange columns, BFloat16* packed) {
 constexpr size_t kTile = 512, kTileColumns = 256;
 
 struct WideTiles {
-  Buffer<float> left{kTile * kTile}, right{kTile * kTileColumns}, sums{kTile * kTileColumns};
+  static constexpr size_t kSize = kTile * (kTile + 2 * kTileColumns);
+  Buffer<float> memory{kSize};
+  float *left = memory.data(), *right = left + kTile * kTile, *sums = right + kTile * kTileColumns;
 };
 WideTiles& wide_tiles() {
   static thread_local WideTiles tiles;
@@ -131,12 +133,12 @@ WideTiles& wide_tiles() {
 }
 
 Matrix widen(const PackedMatrix& b, size_t k0, size_t k1) {
-  const Matrix to(wide_tiles().right.data(), k1 - k0, PackedMatrix::round_up(b.columns));
+  const Matrix to(wide_tiles().right, k1 - k0, PackedMatrix::round_up(b.columns));
   HWY_DYNAMIC_DISPATCH(widen_panels)(b, k0, to);
   return to.columns_from(0, b.columns);
 }
 Matrix widen(ConstHalfMatrix a) {
-  const Matrix to(wide_tiles().left.data(), a.rows, a.columns);
+  const Matrix to(wide_tiles().left, a.rows, a.columns);
   HWY_DYNAMIC_DISPATCH(widen_rows)(a, to);
   return to;
 }
@@ -148,7 +150,7 @@ void for_tiles(size_t size, size_t tile, Use&& use) {
 }
 
 void multiply_tile(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias) {
-  const Matrix sums = c.is_half() ? Matrix(wide_tiles().sums.data(), c.rows, c.columns) : c.floats();
+  const Matrix sums = c.is_half() ? Matrix(wide_tiles().sums, c.rows, c.columns) : c.floats();
   const bool begun = bias != nullptr && !c.is_half();
   for (size_t r = 0; begun && r < c.rows; ++r) std::copy_n(bias, c.columns, sums.row(r));
   for_tiles(a.columns, kTile, [&](size_t k0, size_t k1) {
@@ -222,14 +224,25 @@ void multiply(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bia
   functions().multiply(a, b, c, bias);
 }
 
+namespace {
+
+constexpr size_t kTurned = 128;  // columns of A
+size_t turned_length(size_t rows) { return padded_stride(PackedMatrix::round_up(rows), Precision::kBFloat16); }
+
+}  // namespace
+
+size_t product_scratch_bytes(size_t transposed_rows) {
+  if (functions().transpose == nullptr) return WideTiles::kSize * sizeof(float);
+  return transposed_rows > 0 ? kTurned * turned_length(transposed_rows) * sizeof(BFloat16) : 0;
+}
+
 // A tile of A's columns is turned into rows at a time; these are the left factor of a product like the others.
 void multiply_by_transpose_of(ConstHalfMatrix a, const PackedMatrix& b, Matrix c) {
   CGCN_CHECK(a.columns == c.rows && b.columns == c.columns && a.rows == b.rows);
   if (functions().transpose == nullptr) return multiply_widened_transpose(a, b, c);
-  constexpr size_t kTurned = 128;
-  const size_t length = padded_stride(PackedMatrix::round_up(a.rows), Precision::kBFloat16);
+  const size_t length = turned_length(a.rows);
   static thread_local Buffer<BFloat16> turned;
-  turned.reserve_discarding(kTurned * length);
+  turned.reserve_discarding(product_scratch_bytes(a.rows) / sizeof(BFloat16));
   for (size_t begin = 0; begin < c.rows; begin += kTurned) {
     const size_t end = std::min(c.rows, begin + kTurned);
     const HalfMatrix rows(turned.data(), end - begin, PackedMatrix::round_up(a.rows), length);

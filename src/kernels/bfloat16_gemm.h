@@ -44,6 +44,9 @@ void multiply(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bia
 // C = Aᵀ·B.
 void multiply_by_transpose_of(ConstHalfMatrix a_transposed, const PackedMatrix& b, Matrix c);
 
+// What a thread that has computed such products keeps for the next; of C = Aᵀ·B for an A of up to so many rows.
+size_t product_scratch_bytes(size_t transposed_rows = 0);
+
 // For the kernels' own file of each instruction set: C = A·B + bias and the packing, as above.
 struct BFloat16Functions {
   void (*multiply)(ConstHalfMatrix a, const PackedMatrix& b, Rows c, const float* bias);

@@ -91,8 +91,10 @@ void copy_matrix(const DropoutMask& mask, RowRange rows, MatrixView<const From> 
 }
 
 void apply_rows(const DropoutMask& mask, RowRange rows, ConstRows in, Rows out) {
-  if (in.is_half())
+  if (in.is_half() && out.is_half())
     copy_matrix(mask, rows, in.halves(), out.halves());
+  else if (in.is_half())
+    copy_matrix(mask, rows, in.halves(), out.floats());
   else if (out.is_half())
     copy_matrix(mask, rows, in.floats(), out.halves());
   else

@@ -46,6 +46,8 @@ void draw_dropout(const DropoutKey& key, float rate, RowRange rows, RowRange col
 
 // out.row(r) = mask(r) ∘ in.row(r). out may be in, and a row in bfloat16 may begin where its float32 one begins.
 void apply_dropout(const DropoutMask& mask, RowRange rows, ConstRows in, Rows out);
+// The same of all rows without a mask: from either precision to either.
+inline void copy_rows(ConstRows in, Rows out) { apply_dropout({}, {0, out.rows}, in, out); }
 
 // out.row(r) = mask(r) ∘ source.row(ids[r]) for a source of float32, of float16 bits or of bfloat16, `columns` wide and
 // packed.

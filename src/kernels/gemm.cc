@@ -29,6 +29,9 @@ void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
     call_sgemm(CblasNoTrans, CblasNoTrans, a.columns, a, b, c, keep);
 }
 
+// Our own sums a row by itself; OpenBLAS's kernels differ from row to row.
+bool rows_are_independent() { return multiply_tile(TileProduct::kPlain, {}, {}, {}, 0); }
+
 void multiply_transposed(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   CGCN_CHECK(a.rows == c.rows && b.rows == c.columns && a.columns == b.columns);
   if (!multiply_tile(TileProduct::kRightTransposed, a, b, c, keep))

@@ -32,6 +32,9 @@ class Cut {
 
 // How a product is cut into tiles of its result, one call each. Tiles of about 512 × 256 keep OpenBLAS within 3 % of
 // its best, and an even number of rows' tiles keeps two threads equally busy.
+// Whether a row of a product has the same bits whatever the other rows are and wherever it stands among them.
+bool rows_are_independent();
+
 class Tiles {
  public:
   // Columns are cut at multiples of a unit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/dropout.h"
 #include "kernels/parallel.h"
 #include "nn/layer.h"
 
@@ -42,7 +43,10 @@ void Activation::plan(Workspace& workspace, size_t rows) {
 }
 
 void Activation::apply(const Step* step, ConstMatrix z, ConstRows residual, Rows out) const {
-  if (!on()) return;
+  if (!on()) {
+    if (out.data != z.data) kernels::copy_rows(z, out);
+    return;
+  }
   if (is_batch_norm()) {
     if (step != nullptr && step->training) {
       measure_batch(z);

@@ -29,7 +29,7 @@ class Activation {
   kernels::Matrix input(size_t rows) const { return kernels::padded(z_, rows, columns_); }
   kernels::Matrix input_of(kernels::Rows out) const { return on() ? input(out.rows) : out.floats(); }
   // out = act(z) [+ residual]. A step's z lies in input(), and what its way back needs is kept. Inference has no step
-  // (null), takes any z and keeps nothing. out may be z; if nothing stands there, it is.
+  // (null), takes any z and keeps nothing. out may be z; if nothing stands there, it is z.
   void apply(const Step* step, kernels::ConstMatrix z, kernels::ConstRows residual, kernels::Rows out) const;
   // From the gradient at the output to the one at z, which takes z's place, and those of the norm.
   kernels::Rows backward(kernels::ConstRows output_gradient) const;

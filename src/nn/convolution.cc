@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/dropout.h"
 #include "kernels/parallel.h"
 #include "nn/aggregate.h"
 #include "nn/history.h"
@@ -12,8 +13,10 @@ namespace cgcn {
 using kernels::ConstMatrix;
 using kernels::ConstRows;
 using kernels::Matrix;
+using kernels::PackedMatrix;
 using kernels::padded;
 using kernels::Precision;
+using kernels::RowBuffer;
 using kernels::RowRange;
 using kernels::Rows;
 using kernels::Tiles;
@@ -132,10 +135,9 @@ void Convolution::forward(const Step& step, Rows below, Rows out) {
 
 void Convolution::finish(const Step* step, ConstRows left, ConstRows below, Matrix z, Rows out) const {
   if (maps_identity()) add_identity(left, z);
-  if (norm_after())
-    activation_.apply(step, z, residual_ ? below : ConstRows(), out);
-  else if (residual_)
-    add_all_rows(below, out);
+  if (norm_after()) return activation_.apply(step, z, residual_ ? below : ConstRows(), out);
+  if (residual_) add_all_rows(below, z);
+  if (out.data != z.data) copy_rows(z, out);
 }
 
 void Convolution::add_identity(ConstRows left_rows, Matrix z) const {
@@ -263,42 +265,83 @@ Messages Convolution::messages() const {
 }
 
 // act(H), or P and what P's sum is added to.
-void Convolution::message(ConstMatrix own, Matrix messages, Matrix kept) const {
-  if (!may_project_first()) return activation_.apply(nullptr, own, {}, messages);
-  Buffer<float> memory;
-  const ConstMatrix h = activate_own(own, memory);
+void Convolution::message(ConstRows own, const BFloat16* packed, Rows messages, Rows kept) const {
+  if (!may_project_first()) {
+    Buffer<float> wide;
+    return activation_.apply(nullptr, widened(own, wide), {}, messages);
+  }
+  RowBuffer memory;
+  project(activate_own(own, memory), packed, messages.floats(), kept.floats());
+}
+
+void Convolution::project(ConstRows h, const BFloat16* packed, Matrix messages, Matrix kept) const {
+  if (packed != nullptr) {
+    kernels::multiply(h.halves(), PackedMatrix{packed, in(), out()}, messages);
+    if (input_.concat())
+      return kernels::multiply(h.halves(), PackedMatrix{packed + packed_part(), in(), out()}, kept, linear_.bias());
+    if (linear_.begin_tile(kept, 0) == 0) clear_rows(kept);
+    return;
+  }
+  const ConstMatrix rows_of_h = h.floats();
   kernels::parallel_product(messages, [&](RowRange rows, size_t column, Matrix tile) {
-    multiply_left(h.rows_from(rows.begin, rows.end), column, 0, tile);
+    multiply_left(rows_of_h.rows_from(rows.begin, rows.end), column, 0, tile);
   });
   kernels::parallel_product(kept, [&](RowRange rows, size_t column, Matrix tile) {
     const float begun = linear_.begin_tile(tile, column);
-    if (multiply_right(h.rows_from(rows.begin, rows.end), column, begun, tile) == 0) clear_rows(tile);
+    if (multiply_right(rows_of_h.rows_from(rows.begin, rows.end), column, begun, tile) == 0) clear_rows(tile);
   });
 }
 
-void Convolution::infer(const InferenceRows& rows, Matrix out) const {
+size_t Convolution::packed_elements() const {
+  return may_project_first() ? (input_.concat() ? 2 : 1) * packed_part() : linear_.packed_elements();
+}
+
+void Convolution::pack_weights(BFloat16* packed) const {
+  if (!may_project_first()) return linear_.pack(packed);
+  Linear::pack_weight(left_weight(), packed);
+  if (input_.concat()) Linear::pack_weight(right_weight(), packed + packed_part());
+}
+
+void Convolution::infer(const InferenceRows& rows, Rows out) const {
+  const ProductRows product(out);
+  const Matrix z = product.z();
   if (may_project_first()) {
-    for (size_t r = 0; r < out.rows; ++r)
-      for (size_t c = 0; c < out.columns; ++c) out.row(r)[c] = rows.own.row(r)[c] + rows.aggregated.row(r)[c];
+    const ConstMatrix kept = rows.own.floats(), sums = rows.aggregated.floats();
+    for (size_t r = 0; r < z.rows; ++r)
+      for (size_t c = 0; c < z.columns; ++c) z.row(r)[c] = kept.row(r)[c] + sums.row(r)[c];
+    if (out.data != z.data) copy_rows(z, out);
     return;
   }
-  Buffer<float> mixed, activated;
-  const ConstMatrix left = initial_ != nullptr ? initial_->mix(rows.aggregated, rows.initial, mixed) : rows.aggregated;
-  const ConstMatrix h = input_.concat() ? activate_own(rows.own, activated) : rows.own;
-  kernels::parallel_product(out, [&](RowRange range, size_t column, Matrix z) {
-    const float begun = linear_.begin_tile(z, column);
-    const float keep = multiply_left(left.rows_from(range.begin, range.end), column, begun, z);
-    multiply_right(h.rows_from(range.begin, range.end), column, keep, z);
-  });
-  finish(nullptr, left, rows.own, out, out);
+  RowBuffer mixed, activated;
+  Buffer<float> wide;
+  const ConstRows left = initial_ != nullptr ? initial_->mix(rows.aggregated, rows.initial, mixed) : rows.aggregated;
+  infer_product(left, input_.concat() ? activate_own(rows.own, activated) : rows.own, rows.packed, z);
+  const bool widens = residual_ && !(norm_after() && out.is_half());  // the residual joins float32 rows
+  finish(nullptr, left, widens ? ConstRows(widened(rows.own, wide)) : rows.own, z, out);
 }
 
-ConstMatrix Convolution::activate_own(ConstMatrix below, Buffer<float>& memory) const {
+void Convolution::infer_product(ConstRows left, ConstRows own, const BFloat16* packed, Matrix z) const {
+  if (packed != nullptr) {
+    if (!input_.concat()) return linear_.infer(left.halves(), packed, z);
+    RowBuffer c(z.rows, linear_.in(), Precision::kBFloat16);
+    copy_rows(left, c.rows().columns_from(0, in()));
+    copy_rows(own, c.rows().columns_from(in(), linear_.in()));
+    return linear_.infer(c.rows().halves(), packed, z);
+  }
+  const ConstMatrix sums = left.floats(), h = own.floats();
+  kernels::parallel_product(z, [&](RowRange range, size_t column, Matrix tile) {
+    const float begun = linear_.begin_tile(tile, column);
+    const float keep = multiply_left(sums.rows_from(range.begin, range.end), column, begun, tile);
+    multiply_right(h.rows_from(range.begin, range.end), column, keep, tile);
+  });
+}
+
+ConstRows Convolution::activate_own(ConstRows below, RowBuffer& memory) const {
   if (!norm_before_) return below;
-  memory = Buffer<float>(below.rows * in());
-  const Matrix h(memory.data(), below.rows, in());
-  activation_.apply(nullptr, below, {}, h);
-  return h;
+  Buffer<float> wide;
+  memory = RowBuffer(below.rows, in(), below.precision);
+  activation_.apply(nullptr, widened(below, wide), {}, memory.rows());
+  return memory.rows();
 }
 
 float Convolution::multiply_left(ConstMatrix rows, size_t column, float keep, Matrix z) const {

@@ -10,9 +10,11 @@
 //   dW = Cᵀ·dz,  dC = D(dz·Wᵀ),  dh = Aᵀ·dC_left + dC_right
 // Project first (the last layer, if nothing is dropped and that is cheaper):  P = h·W_left,  z = A·P + h·W_right + b
 //   dP = Aᵀ·dz,  dW = [hᵀ·dP; hᵀ·dz],  dh = dP·W_leftᵀ + dz·W_rightᵀ
-// Float32 alone projects first: rows in bfloat16 cost half as much to aggregate.
+// In a step float32 alone projects first: rows in bfloat16 cost half as much to aggregate. Inference does in either
+// precision, with P and h·W_right + b in float32.
 #pragma once
 
+#include "kernels/row_buffer.h"
 #include "nn/activation.h"
 #include "nn/convolution_input.h"
 #include "nn/initial_rows.h"
@@ -34,8 +36,11 @@ class Convolution final : public Layer {
   Messages messages() const override;
   size_t message_columns() const override { return may_project_first() ? out() : in(); }
   size_t kept_columns() const override { return message_columns(); }
-  void message(kernels::ConstMatrix own, kernels::Matrix messages, kernels::Matrix kept) const override;
-  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+  void message(kernels::ConstRows own, const BFloat16* packed, kernels::Rows messages,
+               kernels::Rows kept) const override;
+  void infer(const InferenceRows& rows, kernels::Rows out) const override;
+  size_t packed_elements() const override;
+  void pack_weights(BFloat16* packed) const override;
 
  private:
   bool may_project_first() const { return last_ && out() < in(); }
@@ -44,11 +49,14 @@ class Convolution final : public Layer {
   bool maps_identity() const { return identity_ < 1; }
   // What forward, message and infer share: h where it is not the input itself; a tile of rows·W_left and, if there is
   // one, of rows·W_right, added to what is kept of z, whose first column is `column`; and H_l of z.
-  kernels::ConstMatrix activate_own(kernels::ConstMatrix below, Buffer<float>& memory) const;
+  kernels::ConstRows activate_own(kernels::ConstRows below, kernels::RowBuffer& memory) const;
   float multiply_left(kernels::ConstMatrix rows, size_t column, float keep, kernels::Matrix z) const;
   float multiply_right(kernels::ConstMatrix rows, size_t column, float keep, kernels::Matrix z) const;
   void finish(const Step* step, kernels::ConstRows left, kernels::ConstRows below, kernels::Matrix z,
               kernels::Rows out) const;
+  void project(kernels::ConstRows h, const BFloat16* packed, kernels::Matrix messages, kernels::Matrix kept) const;
+  void infer_product(kernels::ConstRows left, kernels::ConstRows own, const BFloat16* packed, kernels::Matrix z) const;
+  size_t packed_part() const { return kernels::PackedMatrix::elements(in(), out()); }
   void add_identity(kernels::ConstRows left, kernels::Matrix z) const;
   kernels::ConstMatrix left_weight() const { return linear_.weight().rows_from(0, in()); }
   kernels::ConstMatrix right_weight() const { return linear_.weight().rows_from(in(), linear_.in()); }

@@ -82,9 +82,9 @@ Rows DenseHead::backward(const Step& step, Rows logits_gradient) {
   return dh;
 }
 
-void DenseHead::infer(const InferenceRows& rows, Matrix out) const {
-  Buffer<float> unit(out.rows * in()), inverse_length(out.rows);
-  apply(rows.own, Matrix(unit.data(), out.rows, in()), inverse_length.data(), out);
+void DenseHead::infer(const InferenceRows& rows, Rows out) const {
+  Buffer<float> wide, unit(out.rows * in()), inverse_length(out.rows);
+  apply(widened(rows.own, wide), Matrix(unit.data(), out.rows, in()), inverse_length.data(), out.floats());
 }
 
 }  // namespace cgcn

@@ -18,7 +18,7 @@ class DenseHead final : public Layer {
   void forward(const Step& step, kernels::Rows below, kernels::Rows out) override;
   kernels::Rows backward(const Step& step, kernels::Rows gradient) override;
 
-  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+  void infer(const InferenceRows& rows, kernels::Rows out) const override;
 
  private:
   void apply(kernels::ConstMatrix h, kernels::Matrix y, float* inverse_length, kernels::Matrix logits) const;

@@ -1,14 +1,21 @@
 #include "nn/feature_product.h"
 
 #include "common/buffer.h"
+#include "common/error.h"
 #include "common/threads.h"
+#include "kernels/dropout.h"
 #include "kernels/gemm.h"
+#include "kernels/row_buffer.h"
 #include "kernels/spmm.h"
 
 namespace cgcn {
 
+using kernels::ConstHalfMatrix;
 using kernels::ConstMatrix;
 using kernels::Matrix;
+using kernels::Precision;
+using kernels::RowRange;
+using kernels::Rows;
 
 namespace {
 
@@ -46,16 +53,47 @@ void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end
   }
 }
 
+// Rows begin … end of dense features, rounded.
+void round_features(const FeatureMatrix& features, NodeId begin, NodeId end, Rows out) {
+  const size_t rows = end - begin, first = size_t{begin} * out.columns;
+  switch (features.kind()) {
+    case FeatureMatrix::Kind::kDense32:
+      return copy_rows(ConstMatrix(features.dense32().data() + first, rows, out.columns), out);
+    case FeatureMatrix::Kind::kDenseBFloat16:
+      return copy_rows(ConstHalfMatrix(features.dense_bfloat16().data() + first, rows, out.columns), out);
+    default: {
+      CGCN_CHECK(features.is_dense());
+      Buffer<float> row(out.columns);
+      for (NodeId v = begin; v < end; ++v) {
+        features.copy_row(v, row.data());
+        copy_rows(ConstMatrix(row.data(), 1, out.columns), out.rows_from(v - begin, v - begin + 1));
+      }
+    }
+  }
+}
+
+void multiply_rounded(const Linear& linear, const FeatureRows& features, const BFloat16* packed, RowRange range,
+                      Matrix z) {
+  const size_t in = features.right != nullptr ? linear.in() / 2 : linear.in();
+  const auto begin = static_cast<NodeId>(features.first + range.begin),
+             end = static_cast<NodeId>(features.first + range.end);
+  kernels::RowBuffer c(range.size(), linear.in(), Precision::kBFloat16);
+  round_features(features.left, begin, end, c.rows().columns_from(0, in));
+  if (features.right != nullptr) round_features(*features.right, begin, end, c.rows().columns_from(in, linear.in()));
+  linear.infer(c.rows().halves(), packed, z);
+}
+
 }  // namespace
 
-void multiply_features(const Linear& linear, const FeatureMatrix& left, const FeatureMatrix* right, NodeId first,
-                       Matrix z) {
-  const size_t in = right != nullptr ? linear.in() / 2 : linear.in();
+void multiply_features(const Linear& linear, const FeatureRows& rows, const BFloat16* packed, Matrix z) {
+  const size_t in = rows.right != nullptr ? linear.in() / 2 : linear.in();
   parallel_blocks(z.rows, kProductRows, [&](size_t block, size_t block_end) {
-    const auto begin = static_cast<NodeId>(first + block), end = static_cast<NodeId>(first + block_end);
-    const Matrix rows = z.rows_from(block, block_end);
-    add_feature_product(left, begin, end, linear.weight().rows_from(0, in), rows, linear.begin_tile(rows, 0));
-    if (right != nullptr) add_feature_product(*right, begin, end, linear.weight().rows_from(in, linear.in()), rows, 1);
+    const Matrix to = z.rows_from(block, block_end);
+    if (packed != nullptr) return multiply_rounded(linear, rows, packed, {block, block_end}, to);
+    const auto begin = static_cast<NodeId>(rows.first + block), end = static_cast<NodeId>(rows.first + block_end);
+    add_feature_product(rows.left, begin, end, linear.weight().rows_from(0, in), to, linear.begin_tile(to, 0));
+    if (rows.right != nullptr)
+      add_feature_product(*rows.right, begin, end, linear.weight().rows_from(in, linear.in()), to, 1);
   });
 }
 

@@ -6,9 +6,15 @@
 
 namespace cgcn {
 
-// z = [left, right]·W + b on all threads, for so many rows of the features as z has, from row `first` on. right: null
-// if C is `left` alone.
-void multiply_features(const Linear& linear, const FeatureMatrix& left, const FeatureMatrix* right, NodeId first,
-                       kernels::Matrix z);
+// C: rows of the features from `first` on. right: null if it is `left` alone.
+struct FeatureRows {
+  const FeatureMatrix& left;
+  const FeatureMatrix* right;
+  NodeId first;
+};
+
+// z = [left, right]·W + b on all threads, for so many rows as z has. packed: W as Linear packs it, for a product in
+// bfloat16 of dense features; null: in float32.
+void multiply_features(const Linear& linear, const FeatureRows& rows, const BFloat16* packed, kernels::Matrix z);
 
 }  // namespace cgcn

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/parallel.h"
+#include "kernels/row_buffer.h"
 #include "nn/layer.h"
 
 namespace cgcn {
@@ -39,14 +40,14 @@ class InitialRows {
     });
   }
   kernels::ConstMatrix scaled(size_t rows) const { return kernels::padded(scaled_, rows, columns_); }  // S
-  // C_left of rows of inference, which are given A·h and H_0.
-  kernels::ConstMatrix mix(kernels::ConstMatrix aggregated, kernels::ConstMatrix h0, Buffer<float>& memory) const {
-    memory = Buffer<float>(aggregated.rows * aggregated.columns);
-    const kernels::Matrix left(memory.data(), aggregated.rows, aggregated.columns);
-    for (size_t r = 0; r < left.rows; ++r)
-      for (size_t c = 0; c < left.columns; ++c)
-        left.row(r)[c] = (1 - share_) * aggregated.row(r)[c] + share_ * h0.row(r)[c];
-    return left;
+  // C_left of rows of inference, which are given A·h and H_0, all of one precision.
+  kernels::ConstRows mix(kernels::ConstRows aggregated, kernels::ConstRows h0, kernels::RowBuffer& memory) const {
+    memory = kernels::RowBuffer(aggregated.rows, aggregated.columns, aggregated.precision);
+    if (aggregated.is_half())
+      mix(aggregated.halves(), h0.halves(), memory.rows().halves());
+    else
+      mix(aggregated.floats(), h0.floats(), memory.rows().floats());
+    return memory.rows();
   }
   // dH_0 takes its share of dC_left, which becomes that of A·h.
   void take_gradient(kernels::Rows left_rows) const {
@@ -73,6 +74,13 @@ class InitialRows {
   }
 
  private:
+  template <class T>
+  void mix(kernels::MatrixView<const T> aggregated, kernels::MatrixView<const T> h0,
+           kernels::MatrixView<T> left) const {
+    for (size_t r = 0; r < left.rows; ++r)
+      for (size_t c = 0; c < left.columns; ++c)
+        kernels::store((1 - share_) * to_float(aggregated.row(r)[c]) + share_ * to_float(h0.row(r)[c]), left.row(r)[c]);
+  }
   kernels::Matrix gradient() const { return kernels::padded(gradient_, rows_, columns_); }
 
   float share_;

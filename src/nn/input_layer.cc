@@ -18,7 +18,7 @@ InputLayer::InputLayer(const LayerShape& shape, const ModelOptions& options, boo
     : Layer(shape),
       sparse_(sparse),
       input_(shape.number, shape.in, with_input_dropout(options)),
-      linear_(shape.name(), input_.columns(), shape.out, options.bias, parameters) {
+      linear_(shape.name(), input_.columns(), shape.out, options.has_bias(), parameters) {
   if (!shape.last && options.norm_place == NormPlace::kAfter)
     activation_ = Activation(shape.name(), out(), options.norm(), parameters);
 }
@@ -101,9 +101,11 @@ void InputLayer::backward_sparse(const Step& step, ConstRows dz) {
   sparse_rows_.backward(linear_, gradient);
 }
 
-void InputLayer::infer(const InferenceRows& rows, Matrix out) const {
-  multiply_features(linear_, rows.aggregated_x, input_.concat() ? &rows.x : nullptr, rows.begin, out);
-  activation_.apply(nullptr, out, {}, out);
+void InputLayer::infer(const InferenceRows& rows, Rows out) const {
+  const ProductRows product(out);
+  multiply_features(linear_, {rows.aggregated_x, input_.concat() ? &rows.x : nullptr, rows.begin}, rows.packed,
+                    product.z());
+  activation_.apply(nullptr, product.z(), {}, out);
 }
 
 TouchedRows InputLayer::touched_rows() const {

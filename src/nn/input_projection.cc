@@ -65,9 +65,10 @@ Rows InputProjection::backward(const Step&, Rows gradient) {
   return {};
 }
 
-void InputProjection::infer(const InferenceRows& rows, Matrix out) const {
-  multiply_features(linear_, rows.x, nullptr, rows.begin, out);
-  activation_.apply(nullptr, out, {}, out);
+void InputProjection::infer(const InferenceRows& rows, Rows out) const {
+  const ProductRows product(out);
+  multiply_features(linear_, {rows.x, nullptr, rows.begin}, rows.packed, product.z());
+  activation_.apply(nullptr, product.z(), {}, out);
 }
 
 TouchedRows InputProjection::touched_rows() const {

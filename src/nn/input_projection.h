@@ -23,7 +23,11 @@ class InputProjection final : public Layer {
   void forward(const Step& step, kernels::Rows below, kernels::Rows out) override;
   kernels::Rows backward(const Step& step, kernels::Rows gradient) override;
 
-  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+  void infer(const InferenceRows& rows, kernels::Rows out) const override;
+  size_t packed_elements() const override { return sparse_ ? 0 : linear_.packed_elements(); }
+  void pack_weights(BFloat16* packed) const override {
+    if (!sparse_) linear_.pack(packed);
+  }
 
   TouchedRows touched_rows() const override;
   void set_touched_rows(std::span<const uint32_t> rows) override { sparse_rows_.set_touched(rows); }

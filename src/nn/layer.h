@@ -15,7 +15,9 @@
 #include <string>
 #include <utility>
 
+#include "common/buffer.h"
 #include "kernels/bfloat16.h"
+#include "kernels/dropout.h"
 #include "nn/step.h"
 #include "nn/workspace.h"
 
@@ -27,16 +29,18 @@ struct TouchedRows {
   std::span<const uint32_t> rows;  // rising; if not all
 };
 
-// What a layer infers some rows of the graph from. Matrices are packed.
+// What a layer infers some rows of the graph from. Embeddings are of the precision of the inference.
 struct InferenceRows {
   const FeatureMatrix& x;
   const FeatureMatrix& aggregated_x;  // N(A)·X
   NodeId begin, end;                  // the rows of the features
   // Of the layer below, the same rows, or what is kept of them; and of N(A)·M, M the messages of all nodes. Empty if
   // there is no such thing.
-  kernels::ConstMatrix own = {}, aggregated = {};
-  // The same rows of H_0, and what the layers below left for the head; empty if nothing takes them.
-  kernels::ConstMatrix initial = {}, carried = {};
+  kernels::ConstRows own = {}, aggregated = {};
+  // The same rows of H_0, and what the layers below left for the head, in float32; empty if nothing takes them.
+  kernels::ConstRows initial = {};
+  kernels::ConstMatrix carried = {};
+  const BFloat16* packed = nullptr;  // the layer's weights, for products in bfloat16; null: they are float32
 };
 
 // Where a layer takes what it aggregates from: nowhere; the rows of the layer below as they are; or messages that it
@@ -81,16 +85,21 @@ class Layer {
   virtual void add_gradient(uint32_t, kernels::Rows) const {}
   // The same in inference: what is carried from the rows of layers 1 … l to the head, after = carry(l, H_l, before).
   virtual size_t carried_columns() const { return 0; }
-  virtual void carry(uint32_t, kernels::ConstMatrix, kernels::ConstMatrix, kernels::Matrix) const {}
+  virtual void carry(uint32_t, kernels::ConstRows, kernels::ConstMatrix, kernels::Matrix) const {}
 
   // Exact inference: if messages() is kOwn, message() makes them, row by row, message_columns() wide; and what infer()
   // takes of a node's own row, if that is narrower than the row itself: kept_columns() wide, as wide as what it gives,
-  // which may take its place.
+  // which may take its place. Such a layer makes both in float32.
   virtual Messages messages() const { return Messages::kNone; }
   virtual size_t message_columns() const { return 0; }
   virtual size_t kept_columns() const { return in(); }
-  virtual void message(kernels::ConstMatrix, kernels::Matrix /*messages*/, kernels::Matrix /*kept*/) const {}
-  virtual void infer(const InferenceRows& rows, kernels::Matrix out) const = 0;
+  virtual void message(kernels::ConstRows /*own*/, const BFloat16* /*packed*/, kernels::Rows /*messages*/,
+                       kernels::Rows /*kept*/) const {}
+  // out: of either precision.
+  virtual void infer(const InferenceRows& rows, kernels::Rows out) const = 0;
+  // In bfloat16: the weights as message() and infer() take them, rounded and packed once.
+  virtual size_t packed_elements() const { return 0; }
+  virtual void pack_weights(BFloat16*) const {}
 
   // By the last backward(); of the first parameter that the layer has. The others are touched in all rows.
   virtual TouchedRows touched_rows() const { return {}; }
@@ -103,6 +112,28 @@ class Layer {
   LayerShape shape_;
   std::pair<size_t, size_t> parameter_range_;
 };
+
+// Where a layer's product goes in inference: to `out` itself, or to float32 rows that `out` is made of.
+class ProductRows {
+ public:
+  explicit ProductRows(kernels::Rows out)
+      : memory_(out.is_half() ? out.rows * out.columns : 0),
+        z_(out.is_half() ? kernels::Matrix(memory_.data(), out.rows, out.columns) : out.floats()) {}
+  kernels::Matrix z() const { return z_; }
+
+ private:
+  Buffer<float> memory_;
+  kernels::Matrix z_;
+};
+
+// Rows as float32: where they lie, or in `memory`.
+inline kernels::ConstMatrix widened(kernels::ConstRows rows, Buffer<float>& memory) {
+  if (!rows.is_half()) return rows.floats();
+  memory = Buffer<float>(rows.rows * rows.columns);
+  const kernels::Matrix wide(memory.data(), rows.rows, rows.columns);
+  kernels::copy_rows(rows, wide);
+  return wide;
+}
 
 // Rows of row passes that are not fused with a product; fixed, so that sums over blocks do not depend on threads.
 inline constexpr size_t kPassRows = 64;

@@ -76,9 +76,7 @@ void Linear::forward(Matrix z) const {
 }
 
 void Linear::forward_half(Matrix z) const {
-  parallel_blocks(out_, kPackedColumns, [&](size_t begin, size_t end) {
-    kernels::pack(weight(), {begin, end}, workspace_->packed());
-  });
+  pack(workspace_->packed());
   const ConstHalfMatrix c = input(z.rows).halves();
   const PackedMatrix w{workspace_->packed(), in_, out_};
   const Tiles tiles = Tiles::of_rows(z.rows, out_, column_unit());
@@ -88,6 +86,16 @@ void Linear::forward_half(Matrix z) const {
     multiply(c.rows_from(row, row_end), w.columns_from(column, column_end), z.tile(row, row_end, column, column_end),
              bias() != nullptr ? bias() + column : nullptr);
   });
+}
+
+void Linear::pack_weight(ConstMatrix weight, BFloat16* packed) {
+  parallel_blocks(weight.columns, kPackedColumns, [&](size_t begin, size_t end) {
+    kernels::pack(weight, {begin, end}, packed);
+  });
+}
+
+void Linear::infer(ConstHalfMatrix c, const BFloat16* packed, Matrix z) const {
+  kernels::multiply(c, PackedMatrix{packed, in_, out_}, z, bias());
 }
 
 float Linear::begin_tile(Matrix z_tile, size_t first_column) const {

@@ -48,6 +48,12 @@ class Linear {
   void end_backward() const;
   size_t column_unit() const { return is_half() ? kernels::PackedMatrix::kUnit : 16; }
 
+  // Inference in bfloat16: W rounded and packed once, and z = C·W + b of rows by it on the calling thread.
+  size_t packed_elements() const { return kernels::PackedMatrix::elements(in_, out_); }
+  void pack(BFloat16* packed) const { pack_weight(weight(), packed); }
+  void infer(kernels::ConstHalfMatrix c, const BFloat16* packed, kernels::Matrix z) const;
+  static void pack_weight(kernels::ConstMatrix weight, BFloat16* packed);
+
   // A tile of z begins as the bias, if there is one, and products are added. Returns what multiply() keeps of the
   // tile.
   float begin_tile(kernels::Matrix z_tile, size_t first_column) const;

@@ -149,7 +149,12 @@ size_t LinearHead::carried_columns() const {
   return 0;
 }
 
-void LinearHead::carry(uint32_t layer, ConstMatrix h, ConstMatrix before, Matrix after) const {
+void LinearHead::carry(uint32_t layer, ConstRows h, ConstMatrix before, Matrix after) const {
+  Buffer<float> wide;
+  carry_floats(layer, widened(h, wide), before, after);
+}
+
+void LinearHead::carry_floats(uint32_t layer, ConstMatrix h, ConstMatrix before, Matrix after) const {
   if (jumping_ == Jumping::kConcat) return multiply_rows(layer, h, layer > 1 ? before : ConstMatrix(), after);
   for (size_t r = 0; r < after.rows; ++r)
     for (size_t k = 0; k < in(); ++k)
@@ -167,12 +172,15 @@ void LinearHead::multiply_rows(uint32_t layer, ConstMatrix h, ConstMatrix before
   });
 }
 
-void LinearHead::infer(const InferenceRows& rows, Matrix to) const {
+void LinearHead::infer(const InferenceRows& rows, Rows out) const {
+  Buffer<float> wide;
+  const ConstMatrix h = widened(rows.own, wide);
+  const Matrix to = out.floats();
   if (jumping_ != Jumping::kMax || number() == 1)
-    return multiply_rows(number(), rows.own, number() > 1 ? rows.carried : ConstMatrix(), to);
+    return multiply_rows(number(), h, number() > 1 ? rows.carried : ConstMatrix(), to);
   Buffer<float> largest_values(to.rows * in());
   const Matrix c(largest_values.data(), to.rows, in());
-  carry(number(), rows.own, rows.carried, c);
+  carry_floats(number(), h, rows.carried, c);
   multiply_rows(number(), c, {}, to);
 }
 

@@ -5,7 +5,8 @@
 //   dW = D(C)ᵀ·dlogits,  dC = D(dlogits·Wᵀ);   dH_l: its columns of dC, or dC if H_l is the largest (the first of
 //   equals)
 //
-// Inference does not keep the rows of all layers: [H_1, …, H_l]·W is added up as they come, or their maximum is kept.
+// Inference does not keep the rows of all layers: [H_1, …, H_l]·W is added up as they come, or their maximum is kept;
+// in float32, whatever the precision of the rows.
 #pragma once
 
 #include "kernels/dropout.h"
@@ -27,12 +28,13 @@ class LinearHead final : public Layer {
   void add_gradient(uint32_t layer, kernels::Rows gradient) const override;
 
   size_t carried_columns() const override;
-  void carry(uint32_t layer, kernels::ConstMatrix h, kernels::ConstMatrix before, kernels::Matrix after) const override;
-  void infer(const InferenceRows& rows, kernels::Matrix out) const override;
+  void carry(uint32_t layer, kernels::ConstRows h, kernels::ConstMatrix before, kernels::Matrix after) const override;
+  void infer(const InferenceRows& rows, kernels::Rows out) const override;
 
  private:
   kernels::DropoutMask mask(const Step& step) const;
   void drop(const Step& step, kernels::Rows c, bool draws) const;
+  void carry_floats(uint32_t layer, kernels::ConstMatrix h, kernels::ConstMatrix before, kernels::Matrix after) const;
   void multiply_rows(uint32_t layer, kernels::ConstMatrix h, kernels::ConstMatrix before, kernels::Matrix out) const;
   template <class T>
   void take_rows(uint32_t layer, kernels::MatrixView<const T> h, kernels::MatrixView<T> c) const;

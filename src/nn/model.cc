@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/threads.h"
+#include "kernels/bfloat16_gemm.h"
 #include "kernels/blas.h"
 #include "nn/layers.h"
 #include "nn/loss.h"
@@ -137,7 +139,9 @@ void Model::Network::reserve_for(const Batch& batch) {
 uint64_t Model::workspace_bytes() const {
   uint64_t total = network_->workspace.bytes();
   for (const auto& layer : network_->layers) total += layer->bytes();
-  return total;
+  if (options().precision == kernels::Precision::kFloat32 || network_->reserved_rows.empty()) return total;
+  const size_t rows = *std::max_element(network_->reserved_rows.begin(), network_->reserved_rows.end());
+  return total + static_cast<uint64_t>(thread_count()) * kernels::product_scratch_bytes(rows);
 }
 
 uint64_t Model::sparse_input_bytes(uint64_t rows, uint64_t entries) const {
@@ -215,7 +219,7 @@ void Model::predict(const Batch& batch, const ModelInput& input, float* logits) 
 
 std::vector<InferenceStage> Model::stages() const {
   const bool takes_initial = options().input_projection && options().initial_residual > 0;
-  return make_stages(network_->layers, takes_initial ? options().hidden : 0);
+  return make_stages(network_->layers, takes_initial ? options().hidden : 0, options().precision);
 }
 
 }  // namespace cgcn

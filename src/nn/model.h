@@ -79,7 +79,7 @@ class Model {
   // Training. reserve() sizes the workspace for all batches within the limits; nothing is allocated after it. A batch
   // that is larger than any before makes it grow.
   void reserve(const BatchLimits& limits);
-  uint64_t workspace_bytes() const;
+  uint64_t workspace_bytes() const;  // with what the threads keep for products in bfloat16
   // What sparse input takes in addition, in batches of so many rows and entries of the features; 0 if it is dense.
   uint64_t sparse_input_bytes(uint64_t rows, uint64_t entries) const;
   // One forward and backward pass; overwrites gradients(). The dropout masks are a function of the seed and of the
@@ -92,7 +92,7 @@ class Model {
   // graph).
   void predict(const Batch& batch, const ModelInput& input, float* logits);
 
-  // Exact inference, stage by stage, on rows that the caller chooses; no dropout.
+  // Exact inference in the model's precision, stage by stage, on rows that the caller chooses; no dropout.
   std::vector<InferenceStage> stages() const;
 
  private:

@@ -38,7 +38,8 @@ void ModelOptions::list_options(OptionList& list) {
   list.add("identity-mapping", &identity_mapping,
            "GCNII's λ: hidden weights are (1-β)·I + β·W, β = log(λ/l + 1); 0: off")
       .range(0, 10);
-  list.add("bias", &bias, "a bias in every layer");
+  list.add("bias", &bias, "a bias in every layer; a model of one layer has it in any case")
+      .needs([this] { return !is_linear(); }, "--layers 1 has a bias in any case");
   list.add("dropout", &dropout, "dropout on every layer's input").range(0, 0.99).common();
   list.add("input-dropout", &input_dropout, "dropout on the features, the input of the first layer; -1: as --dropout")
       .range(-1, 0.99);
@@ -51,10 +52,10 @@ void ModelOptions::list_options(OptionList& list) {
                   "L hidden ones");
   list.add_choice("jumping", &jumping, {{"none", Jumping::kNone}, {"concat", Jumping::kConcat}, {"max", Jumping::kMax}},
                   "jumping knowledge: a linear head takes all layers' rows, concatenated or their maximum");
-  list.add_choice("precision", &precision,
-                  {{"float32", kernels::Precision::kFloat32}, {"bfloat16", kernels::Precision::kBFloat16}},
-                  "of embeddings and products in training; bfloat16 takes half the memory for features and embeddings, "
-                  "weights stay float32");
+  list.add_choice(
+      "precision", &precision, {{"float32", kernels::Precision::kFloat32}, {"bfloat16", kernels::Precision::kBFloat16}},
+      "of embeddings and products, in training and in its evaluations; bfloat16 takes half the memory for features "
+      "and embeddings, weights stay float32");
 }
 
 }  // namespace cgcn

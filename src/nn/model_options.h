@@ -41,11 +41,15 @@ struct ModelOptions {
   DropoutPlace dropout_place = DropoutPlace::kAfter;
   HeadKind head = HeadKind::kConvolution;
   Jumping jumping = Jumping::kNone;
-  float initial_residual = 0;                                   // α of GCNII
-  float identity_mapping = 0;                                   // λ of GCNII; β_l = log(λ / l + 1)
-  kernels::Precision precision = kernels::Precision::kFloat32;  // of training: workspace.h says what is in which
+  float initial_residual = 0;  // α of GCNII
+  float identity_mapping = 0;  // λ of GCNII; β_l = log(λ / l + 1)
+  kernels::Precision precision =
+      kernels::Precision::kFloat32;  // workspace.h and inference_stage.h say what is in which
 
   void list_options(OptionList& list);
+  // One layer without norm, head or projection is a linear model, and has the intercept of one.
+  bool is_linear() const { return layers == 1 && head_kind() == HeadKind::kConvolution && !input_projection; }
+  bool has_bias() const { return bias || is_linear(); }
   float first_dropout() const { return input_dropout < 0 ? dropout : input_dropout; }
   NormKind norm() const { return batch_norm ? NormKind::kBatch : layer_norm ? NormKind::kLayer : NormKind::kNone; }
   HeadKind head_kind() const { return jumping != Jumping::kNone ? HeadKind::kLinear : head; }

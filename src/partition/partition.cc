@@ -263,6 +263,17 @@ uint64_t ClusterLayout::table_bytes(const Dataset& data, uint64_t nodes) {
   return nodes * (a_node + labels / std::max<uint64_t>(1, data.num_nodes()));
 }
 
+std::optional<ClusterLayout> find_partition(const Store& store, const PartitionOptions& given) {
+  try {
+    const Request request(store, store.dataset(), given);
+    if (!request.is_there()) return std::nullopt;
+    return open_layout(
+        std::make_shared<const Store>(open_existing(request.path, request.description, describe_source(store), store)));
+  } catch (const Error&) {  // a stale one, or clusters from a file that is gone
+    return std::nullopt;
+  }
+}
+
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& given, PartitionStages* stages,
                                  const WorkBesideMetis& beside) {
   PartitionStages unheard;

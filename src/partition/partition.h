@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,6 +87,9 @@ using WorkBesideMetis = std::function<bool(uint64_t memory)>;
 // Finds the partition of this store with these options, or makes it, telling `stages` where time and memory went.
 PartitionResult ensure_partition(const Store& store, const PartitionOptions& options, PartitionStages* stages = nullptr,
                                  const WorkBesideMetis& beside = {});
+
+// The layout of such a partition if there is one that belongs to this store; nothing is made.
+std::optional<ClusterLayout> find_partition(const Store& store, const PartitionOptions& options);
 
 // The order in which an epoch takes the clusters: a permutation of 0 … p-1.
 void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoch);

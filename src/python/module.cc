@@ -139,6 +139,7 @@ void bind_model(py::module_& module) {
       .def_static("from_bytes", [](const py::bytes& bytes) { return Model::from_bytes(bytes); })
       .def("to_bytes", [](const Model& model) { return py::bytes(model.to_bytes()); })
       .def("save", &Model::save, py::call_guard<py::gil_scoped_release>())
+      .def("in_precision", &Model::in_precision)
       .def("probabilities",
            [](const Model& model, const Graph& graph, const py::object& nodes, bool calibrated,
               const std::string& smooth, uint32_t threads, py::object log) {
@@ -148,6 +149,14 @@ void bind_model(py::module_& module) {
              return to_numpy(run(callbacks, [&] {
                return model.probabilities(graph, wanted, session, {calibrated, smooth});
              }));
+           })
+      .def("classes",
+           [](const Model& model, const Graph& graph, const py::object& nodes, const std::string& smooth,
+              uint32_t threads, py::object log) {
+             const std::vector<uint32_t> wanted = to_nodes(nodes);
+             Callbacks callbacks(std::move(log));
+             const Session session = callbacks.session(threads);
+             return to_numpy(run(callbacks, [&] { return model.classes(graph, wanted, session, {false, smooth}); }));
            })
       .def("values",
            [](const Model& model, const Graph& graph, const py::object& nodes, uint32_t threads, py::object log) {

@@ -8,17 +8,17 @@
 #include "common/error.h"
 #include "common/interrupt.h"
 #include "common/threads.h"
-#include "train/ranking.h"
 
 namespace cgcn {
 
 using kernels::ConstMatrix;
 using kernels::Matrix;
 
-// First and second derivative of the loss of b·logits by b.
+// The loss of b·logits, and its first and second derivative by b.
 struct TemperatureFit::Slope {
-  double first = 0, second = 0;
+  double loss = 0, first = 0, second = 0;
   void add(const Slope& other) {
+    loss += other.loss;
     first += other.first;
     second += other.second;
   }
@@ -38,7 +38,8 @@ TemperatureFit::Slope TemperatureFit::Slope::of_row(const float* row, uint32_t c
     square += e * difference * difference;
   }
   mean /= sum;
-  return {mean + largest - row[label], std::max(0.0, square / sum - mean * mean)};
+  return {std::log(sum) + b * (largest - row[label]), mean + largest - row[label],
+          std::max(0.0, square / sum - mean * mean)};
 }
 
 // Sigmoid of each class: (p - bit)·z and p·(1 - p)·z².
@@ -46,7 +47,10 @@ TemperatureFit::Slope TemperatureFit::Slope::of_bits(const float* row, const Lab
   Slope slope;
   for (uint32_t c = 0; c < labels.num_classes(); ++c) {
     const double z = row[c], p = 1 / (1 + std::exp(-b * z));
-    slope.add({(p - (labels.has(v, c) ? 1 : 0)) * z, p * (1 - p) * z * z});
+    const bool label = labels.has(v, c);
+    const double wrong = label ? -b * z : b * z;
+    slope.add({std::max(wrong, 0.0) + std::log1p(std::exp(-std::abs(wrong))), (p - (label ? 1 : 0)) * z,
+               p * (1 - p) * z * z});
   }
   return slope;
 }
@@ -59,23 +63,23 @@ TemperatureFit::TemperatureFit(const Dataset& data, uint64_t memory) : data_(dat
   rows_ = SlabMatrix(nodes_.size(), columns, fits ? 0 : columns);
 }
 
-void TemperatureFit::add(ConstMatrix logits, NodeId first) {
+void TemperatureFit::add(ConstMatrix rows, NodeId first) {
   constexpr size_t kWritten = 1024;  // rows at a time: the buffers of more would count
-  const auto passes = [&](size_t i) { return i < nodes_.size() && nodes_[i] < first + logits.rows; };
+  const auto passes = [&](size_t i) { return i < nodes_.size() && nodes_[i] < first + rows.rows; };
   while (passes(added_)) {
     kernels::RowRange range{added_, added_};
     while (passes(range.end) && range.size() < kWritten) ++range.end;
     Buffer<float> scratch(rows_.spilled() ? range.size() * rows_.columns() : 0);
     const Matrix place = rows_.place_rows(range, scratch.data());
     for (size_t i = 0; i < range.size(); ++i)
-      std::copy_n(logits.row(nodes_[added_ + i] - first), rows_.columns(), place.row(i));
+      std::copy_n(rows.row(nodes_[added_ + i] - first), rows_.columns(), place.row(i));
     rows_.write_rows(range, scratch.data());
     added_ = range.end;
   }
 }
 
 // Over all rows, in blocks that do not depend on the threads.
-TemperatureFit::Slope TemperatureFit::slope_at(double b) const {
+TemperatureFit::Slope TemperatureFit::slope_at(double b, const RowMap& to_logits) const {
   constexpr size_t kAtOnce = size_t{1} << 12;  // rows read
   constexpr size_t kBlock = 1024;              // rows that a thread adds up
   const Labels& labels = data_.labels;
@@ -86,10 +90,13 @@ TemperatureFit::Slope TemperatureFit::slope_at(double b) const {
     const ConstMatrix rows = rows_.read_rows({begin, std::min(rows_.rows(), begin + kAtOnce)}, scratch.data());
     std::vector<Slope> slopes((rows.rows + kBlock - 1) / kBlock);
     parallel_blocks(rows.rows, kBlock, [&](size_t first, size_t last) {
+      std::vector<float> logits(rows_.columns());
       for (size_t r = first; r < last; ++r) {
         const NodeId v = nodes_[begin + r];
-        slopes[first / kBlock].add(labels.multi_label() ? Slope::of_bits(rows.row(r), labels, v, b)
-                                                        : Slope::of_row(rows.row(r), labels.num_classes(),
+        std::copy_n(rows.row(r), logits.size(), logits.begin());
+        if (to_logits) to_logits(logits);
+        slopes[first / kBlock].add(labels.multi_label() ? Slope::of_bits(logits.data(), labels, v, b)
+                                                        : Slope::of_row(logits.data(), labels.num_classes(),
                                                                         static_cast<uint32_t>(labels.class_of(v)), b));
       }
     });
@@ -98,15 +105,17 @@ TemperatureFit::Slope TemperatureFit::slope_at(double b) const {
   return total;
 }
 
-std::optional<double> TemperatureFit::fit() const {
+std::optional<TemperatureFit::Fitted> TemperatureFit::fit(const RowMap& to_logits) const {
   constexpr double kLeast = 0.01, kMost = 100, kPrecision = 1e-7;
   constexpr int kSteps = 40;
   CGCN_CHECK(added_ == nodes_.size());
   if (nodes_.empty()) return std::nullopt;
   double low = kLeast, high = kMost, b = 1;  // 1 / T; the slope rises with it
+  double loss = 0;
   for (int step = 0; step < kSteps; ++step) {
-    const Slope slope = slope_at(b);
+    const Slope slope = slope_at(b, to_logits);
     if (!std::isfinite(slope.first)) return std::nullopt;
+    loss = slope.loss;
     if (slope.first == 0) break;
     (slope.first < 0 ? low : high) = b;
     double next = slope.second > 0 ? b - slope.first / slope.second : slope.first < 0 ? high : low;
@@ -115,14 +124,7 @@ std::optional<double> TemperatureFit::fit() const {
     b = next;
     if (moved < kPrecision || high / low < 1 + kPrecision) break;
   }
-  return 1 / b;
-}
-
-std::vector<float> choose_thresholds(const SlabMatrix& logits, const Dataset& data, uint64_t memory) {
-  std::vector<float> thresholds(data.labels.num_classes(), 0.0f);
-  for_each_ranked_class(logits, data, Role::kValidation, memory,
-                        [&](uint32_t c, const RankedClass& ranked) { thresholds[c] = best_threshold(ranked); });
-  return thresholds;
+  return Fitted{1 / b, loss};
 }
 
 }  // namespace cgcn

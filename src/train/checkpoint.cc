@@ -113,7 +113,7 @@ void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf
   writer.write(file);
 }
 
-SavedModel load_model(const fs::path& file) {
+SavedModel load_model(const fs::path& file, const PrecisionOptions& precision) {
   const SafetensorsFile tensors(file);
   SavedModel saved;
   try {
@@ -127,6 +127,7 @@ SavedModel load_model(const fs::path& file) {
     OptionList list;
     saved.options.list_options(list);
     list.from_json(description.at("options"), file.string());
+    saved.options.model.precision = precision.of(saved.options.model.precision);
     saved.shape = description.at("shape").get<ModelShape>();
     saved.trained_on = description.at("trained_on").get<TrainedOn>();
     saved.state = state_of(description, version).get<TrainingState>();
@@ -149,9 +150,14 @@ SavedModel load_model(const fs::path& file) {
   saved.scaling.rows = saved.options.train.normalise_rows;
   // Nothing is allocated at the description's word: the file has a tensor for every weight.
   const Model planned = Model::planned(saved.options.model, saved.shape);
-  for (const Parameter& parameter : planned.parameters()) check_shape(tensors, parameter.name, parameter);
+  const auto is_absent = [&](const Parameter& parameter) {  // models of one layer had no bias before: one of 0
+    return saved.options.model.is_linear() && parameter.name.ends_with(".bias") && !tensors.contains(parameter.name);
+  };
+  for (const Parameter& parameter : planned.parameters())
+    if (!is_absent(parameter)) check_shape(tensors, parameter.name, parameter);
   saved.model.emplace(saved.options.model, saved.shape, saved.options.train.seed);
   for (const Parameter& parameter : saved.model->parameters()) {
+    if (is_absent(parameter)) continue;
     copy_finite(tensors, parameter.name, values_of(saved.model->values(), parameter));
   }
   return saved;

@@ -117,7 +117,8 @@ struct WeightsOf {
 };
 void save_model(const fs::path& file, const ModelOrigin& origin, const WeightsOf& weights, const TrainingState& state,
                 const std::string& optimiser_file = {}, const OutputRule& rule = {});
-SavedModel load_model(const fs::path& file);
+// precision: of the model, and in its options.
+SavedModel load_model(const fs::path& file, const PrecisionOptions& precision = {});
 
 // With the history of embeddings if the method keeps one; null: none.
 void save_optimiser(const fs::path& file, const Model& model, Optimiser& optimiser, const EmbeddingHistory* history);

@@ -16,10 +16,14 @@ constexpr double kFewLabels = 0.1;       // of the nodes
 constexpr uint64_t kFewPerClass = 100;   // training nodes
 constexpr uint64_t kLeastCompared = 30;  // neighbours of whose classes a share says something
 constexpr double kAlike = 0.4;           // homophily from which on neighbours are of use as they are
-constexpr double kSomewhatAlike = 0.1;   // … if a node has nothing of its own
+constexpr double kSomewhatAlike = 0.1;   // … if a node has nothing of its own, or if validation decides how much
 constexpr uint64_t kOneBatch = 30'000;   // nodes that are trained on as one batch
 constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
-constexpr uint64_t kSteps = 600;  // of the optimiser, if an epoch has several
+constexpr uint64_t kLeastParts = 4;  // clusters that are worth a trial of them
+constexpr uint64_t kSteps = 600;     // of the optimiser, if an epoch has several
+
+// Graphs on which several networks are tried. On larger ones that takes longer than users wait without being asked.
+constexpr uint64_t kMostTriedNodes = 300'000, kMostTriedEdges = 20'000'000;
 
 constexpr NodeId kReleasedNodes = 1 << 16;  // whose pages are given back at a time
 
@@ -91,13 +95,49 @@ double share_of_uneven_columns(const FeatureMatrix& features) {
   return columns > 0 ? static_cast<double>(uneven) / static_cast<double>(columns) : 0;
 }
 
+// Networks that differ in what they make of a node's own features and of its neighbours'.
+enum class Network {
+  kOwn,            // a node's own and its neighbours' mean are weighed apart: neighbours may be of other classes
+  kOwnShallow,     // the same with less to learn: for weak features and few nodes
+  kOwnDeep,        // the same with more layers and residual connections: for what is only seen from far
+  kOwnClusters,    // the same on clusters though the graph would be one batch: the draw of links keeps from overfitting
+  kSymmetric,      // Kipf and Welling's: neighbours are averaged, a node among them
+  kSymmetricDeep,  // the same with a norm and residual connections
+  kFewLabels,      // the same, wide and strongly regularised
+};
+
+const char* name_of(Network network) {
+  switch (network) {
+    case Network::kOwn:
+      return "concat";
+    case Network::kOwnShallow:
+      return "shallow concat";
+    case Network::kOwnDeep:
+      return "deep concat";
+    case Network::kOwnClusters:
+      return "concat on clusters";
+    case Network::kSymmetric:
+      return "symmetric";
+    case Network::kSymmetricDeep:
+      return "deep symmetric";
+    case Network::kFewLabels:
+      return "wide symmetric";
+  }
+  return "";
+}
+
+// Of a network other than the first: it is taken if it won.
+std::string reason_of(Network network) {
+  return fmt::format("the {} network does better on validation", name_of(network));
+}
+
 // The choices as they are made.
 class Chooser {
  public:
   Chooser(const GraphCounts& counts, const RunOptions& known, const std::function<bool(const std::string&)>& is_set)
       : counts_(counts), known_(known), is_set_(is_set) {}
 
-  std::vector<Choice> choose();
+  std::vector<Candidate> candidates();
 
  private:
   template <class Value>
@@ -107,17 +147,21 @@ class Chooser {
   bool any_set(std::initializer_list<const char*> options) const {
     return std::any_of(options.begin(), options.end(), [&](const char* option) { return is_set_(option); });
   }
+  std::vector<Network> others(Network first) const;
+  std::vector<Choice> choose(Network network);
   void choose_nodes();
   void choose_features();
-  void choose_few_labels_network();
+  void choose_symmetric_network(Network network);
   void choose_featureless_network();
-  void choose_network();
-  void choose_batches();
+  void choose_network(Network network);
+  void choose_batches(Network network);
   void choose_steps();
   void choose_smoothing();
   bool may_copy_features() const;
   bool choose_rows(const std::string& reason);
   bool learns_neighbours() const;
+  uint64_t steps_per_epoch() const;
+  uint32_t planned_epochs() const;
   uint64_t trained_nodes() const { return transductive_ ? counts_.nodes : counts_.training; }
 
   const GraphCounts& counts_;
@@ -130,18 +174,45 @@ class Chooser {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-std::vector<Choice> Chooser::choose() {
+// That are worth a trial next to the first. None without features, or without validation nodes to compare them on.
+std::vector<Network> Chooser::others(Network first) const {
+  const bool large = trained_nodes() > kMostTriedNodes || counts_.edges > kMostTriedEdges;
+  if (!counts_.has_validation || large || counts_.features == FeatureMatrix::Kind::kIdentity ||
+      known_.method.method != Method::kCluster || known_.memory.given() || trial_epochs(planned_epochs()) == 0)
+    return {};  // a budget decides whether a network fits, never which one is taken
+  if (first == Network::kFewLabels) return {Network::kSymmetricDeep, Network::kOwnShallow};
+  std::vector<Network> others = {Network::kOwnShallow, Network::kOwnDeep, Network::kSymmetric, Network::kSymmetricDeep};
+  if (batches_ == 1 && trained_nodes() / kNodesPerPart >= kLeastParts) others.push_back(Network::kOwnClusters);
+  return others;
+}
+
+std::vector<Candidate> Chooser::candidates() {
+  const Network first = counts_.few_labels() ? Network::kFewLabels : Network::kOwn;
+  std::vector<Candidate> candidates = {{name_of(first), choose(first)}};
+  for (const Network network : others(first)) {
+    Candidate candidate{name_of(network), choose(network)};
+    const auto is_same = [&](const Candidate& other) { return other.choices == candidate.choices; };
+    if (std::none_of(candidates.begin(), candidates.end(), is_same)) candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+std::vector<Choice> Chooser::choose(Network network) {
+  choices_.clear();
+  batches_ = 1;
   choose_nodes();
   choose_features();
-  choose_batches();
+  choose_batches(network);
   if (learns_neighbours())
     choose_featureless_network();
-  else if (counts_.few_labels())
-    choose_few_labels_network();
+  else if (network >= Network::kSymmetric)
+    choose_symmetric_network(network);
   else if (counts_.features != FeatureMatrix::Kind::kIdentity)
-    choose_network();
+    choose_network(network);
   choose_steps();
   choose_smoothing();
+  if (counts_.multi_label && counts_.has_validation)
+    set("thresholds", "validation", "validation tells from which probability on a label is right");
   return std::move(choices_);
 }
 
@@ -180,22 +251,29 @@ bool Chooser::choose_rows(const std::string& reason) {
   return chosen || known_.train.normalise_rows;
 }
 
-// Kipf and Welling's form, wide and strongly regularised.
-void Chooser::choose_few_labels_network() {
-  const std::string reason = fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
-                                         format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()));
-  if (!is_set_("fanout")) set("layers", 2, reason);  // which has a number for each layer
-  set("hidden", 256, reason);
+// Kipf and Welling's form: with few labels, wide and strongly regularised.
+void Chooser::choose_symmetric_network(Network network) {
+  const bool few = network == Network::kFewLabels, deep = network == Network::kSymmetricDeep;
+  const std::string reason =
+      few ? fmt::format("{} training nodes per class, {} of all nodes, and neighbours are alike",
+                        format_count(counts_.labelled_per_class()), percent(counts_.labelled_share()))
+          : reason_of(network);
+  if (!is_set_("fanout")) set("layers", deep ? 5 : 2, reason);  // which has a number for each layer
+  set("hidden", deep ? 128 : 256, reason);
   set("conv", "plain", reason);
   set("normalisation", "symmetric", reason);
   set("input-normalisation", "symmetric", reason);
-  set("layer-norm", "false", reason);
+  if (!deep)
+    set("layer-norm", "false", reason);
+  else if (batches_ == 1 && !is_set_("layer-norm"))
+    set("batch-norm", "true", reason);
+  if (deep) set("residual", "true", reason);
   set("bias", "true", reason);
-  set("dropout", 0.8, reason);
+  set("dropout", few ? 0.8 : 0.5, reason);
   const bool rows = choose_rows(reason);
-  set("weight-decay", rows ? 0.001 : 0.01, reason);
-  set("lr", rows ? 0.01 : 0.002, reason);
-  set("decay-scope", "first-layer", reason);
+  set("weight-decay", !few ? 0.0005 : rows ? 0.001 : 0.01, reason);
+  set("lr", !few || rows ? 0.01 : 0.002, reason);
+  if (!deep) set("decay-scope", "first-layer", reason);
   if (counts_.features == FeatureMatrix::Kind::kSparse) set("dense-adam", "true", reason);
 }
 
@@ -232,31 +310,39 @@ void Chooser::choose_featureless_network() {
 
 // BatchNorm where one batch is the whole graph, whose statistics are those of inference; clusters differ in them.
 // Behind a projection of many columns its running statistics take a hundred steps to come near those of a batch.
-void Chooser::choose_network() {
+void Chooser::choose_network(Network network) {
   constexpr uint64_t kWide = 512, kVeryWide = 2000;  // feature columns
-  const std::string columns = fmt::format("{} feature columns", format_count(counts_.columns));
+  const std::string columns =
+      fmt::format("{} feature column{}", format_count(counts_.columns), counts_.columns == 1 ? "" : "s");
   // vrgcn keeps no history of features.
   const bool projects = counts_.columns >= kVeryWide && known_.method.method != Method::kVrGcn &&
                         !any_set({"first-layer", "input-normalisation", "input-projection"});
   if (projects) set("input-projection", "true", columns + " become few before they are aggregated");
   if (batches_ == 1 && !projects && !known_.model.input_projection && !is_set_("layer-norm"))
     set("batch-norm", "true", "one batch: its statistics are the graph's");
-  set("dropout", counts_.columns < kWide ? 0.3 : 0.5, columns);
+  const bool shallow = network == Network::kOwnShallow, deep = network == Network::kOwnDeep;
+  const std::string tried = reason_of(network);
+  set("dropout", !shallow && counts_.columns < kWide ? 0.3 : 0.5, shallow ? tried : columns);
+  if (deep) set("residual", "true", tried);
   if (counts_.columns < kWide) set("input-dropout", 0, columns + ", each of which may matter");
-  if (batches_ == 1) set("hidden", 128, fmt::format("{} training nodes", format_count(counts_.labelled)));
+  if (batches_ == 1) set("hidden", 128, "one batch");
   const std::string words =
       fmt::format("{} sparse feature columns without negative values: words", format_count(counts_.columns));
-  if (!choose_rows(words)) return;
-  if (!is_set_("fanout")) set("layers", 2, words + " say most by themselves");
-  set("weight-decay", 0.0005, words + " are many to learn weights for");
-  set("lr", 0.005, words);
+  const bool rows = choose_rows(words);
+  const bool may_set_layers = !is_set_("fanout");
+  if (may_set_layers && (shallow || deep))
+    set("layers", deep ? 5 : 2, tried);
+  else if (may_set_layers && rows)
+    set("layers", 2, words + " say most by themselves");
+  if (rows || shallow) set("weight-decay", 0.0005, rows ? words + " are many to learn weights for" : tried);
+  if (rows) set("lr", 0.005, words);
 }
 
-void Chooser::choose_batches() {
+void Chooser::choose_batches(Network network) {
   const uint64_t nodes = trained_nodes();
   const bool may_be_one = !any_set({"method", "parts", "per-batch", "partitioner", "from", "batches-per-step"}) &&
                           !known_.memory.given() && known_.train.batches_per_step == 1;
-  if (nodes <= kOneBatch && may_be_one)
+  if (nodes <= kOneBatch && may_be_one && network != Network::kOwnClusters)
     return set("method", "full-batch", fmt::format("{} nodes make one batch", format_count(nodes)));
   if (known_.method.method == Method::kFullBatch) return;
   if (!known_.method.uses_clusters()) {
@@ -269,21 +355,32 @@ void Chooser::choose_batches() {
                                          : std::clamp<uint64_t>(parts / 4, 1, kPartsPerBatch);
   batches_ = (parts + per_batch - 1) / per_batch;
   if (set_by_hand) return;
-  set("parts", parts, fmt::format("{} nodes, about {} per cluster", format_count(nodes), kNodesPerPart));
-  set("per-batch", per_batch, fmt::format("{} batches per epoch", format_count(batches_)));
+  const bool tried = network == Network::kOwnClusters;
+  set("parts", parts,
+      tried ? reason_of(network) : fmt::format("{} nodes, about {} per cluster", format_count(nodes), kNodesPerPart));
+  set("per-batch", per_batch, tried ? reason_of(network) : fmt::format("{} batches per epoch", format_count(batches_)));
+}
+
+uint64_t Chooser::steps_per_epoch() const {
+  const uint64_t per_step = known_.train.batches_per_step;
+  return (batches_ + per_step - 1) / per_step;
 }
 
 // As many steps for a graph of any size, but at least so many epochs: the time grows with the graph.
-void Chooser::choose_steps() {
+uint32_t Chooser::planned_epochs() const {
   constexpr uint64_t kMost = 200, kLeast = 30;
-  const uint64_t per_step = known_.train.batches_per_step, steps = (batches_ + per_step - 1) / per_step;  // per epoch
-  const uint64_t epochs = steps == 1 ? kMost : std::clamp<uint64_t>(kSteps / steps, kLeast, kMost);
-  const uint64_t asked = is_set_("epochs") ? known_.train.epochs : epochs;
+  if (is_set_("epochs")) return known_.train.epochs;
+  return static_cast<uint32_t>(
+      steps_per_epoch() == 1 ? kMost : std::clamp<uint64_t>(kSteps / steps_per_epoch(), kLeast, kMost));
+}
+
+void Chooser::choose_steps() {
+  const uint64_t asked = planned_epochs(), steps = steps_per_epoch();
   const std::string reason = fmt::format("{} steps", format_count(asked * steps));
-  set("epochs", epochs, reason);
+  set("epochs", asked, reason);
   if (asked < 10 || learns_neighbours()) return;  // which a constant rate takes further
   set("schedule", "cosine", reason);
-  if (!counts_.few_labels()) set("warmup", asked / 20, "the norm's scales settle first");
+  if (!counts_.few_labels()) set("warmup", asked / 20, reason);
 }
 
 // What training labels say about their neighbours, added to the model's output. Validation decides whether, and how
@@ -296,9 +393,9 @@ void Chooser::choose_smoothing() {
     set("smooth", "both", "labels of neighbours are known; validation decides how much they count");
   else if (counts_.homophily < 0)
     set("smooth", "both", "few edges join known labels; validation decides how much labels of neighbours count");
-  else if (counts_.homophily >= kAlike)
+  else if (counts_.homophily >= kSomewhatAlike)
     set("smooth", "both",
-        fmt::format("neighbours are alike ({} above chance); validation decides how much their labels count",
+        fmt::format("neighbours are alike ({} above chance): validation decides how much their labels count",
                     percent(counts_.homophily)));
 }
 
@@ -338,10 +435,16 @@ GraphCounts count_graph(const Dataset& data) {
   return counts;
 }
 
-std::vector<Choice> choose_settings(const GraphCounts& counts, const RunOptions& known,
-                                    const std::function<bool(const std::string&)>& is_set) {
-  if (counts.labelled == 0) return {};  // training refuses it
-  return Chooser(counts, known, is_set).choose();
+std::vector<Candidate> candidate_settings(const GraphCounts& counts, const RunOptions& known,
+                                          const std::function<bool(const std::string&)>& is_set) {
+  if (counts.labelled == 0) return {{}};  // training refuses it
+  return Chooser(counts, known, is_set).candidates();
+}
+
+uint32_t trial_epochs(uint32_t epochs) {
+  constexpr uint32_t kLeast = 9, kMost = 60;
+  const auto tried = static_cast<uint32_t>(uint64_t{epochs} * 3 / 10);
+  return tried < kLeast ? 0 : std::min(tried, kMost);
 }
 
 }  // namespace cgcn

@@ -13,6 +13,7 @@
 #include "train/calibration.h"
 #include "train/embedding_picture.h"
 #include "train/ranking.h"
+#include "train/thresholds.h"
 
 namespace cgcn {
 namespace {
@@ -47,17 +48,14 @@ Evaluation nothing_scored(const Model& model) {
 
 constexpr Role kRoles[] = {Role::kTrain, Role::kValidation, Role::kTest};
 
-// Smoothed outputs have no temperature: it is that of the model's own.
-OutputRule scored_rule(const Evaluation& evaluation) {
-  OutputRule rule = evaluation.rule;
-  if (evaluation.smoothing && evaluation.smoothing->chosen()) rule.temperature.reset();
-  return rule;
+const OutputRule& scored_rule(const Evaluation& evaluation) {
+  return evaluation.smoothing && evaluation.smoothing->chosen() ? evaluation.smoothing->rule : evaluation.rule;
 }
 
 // Logits of nodes first … first + rows.rows.
 void add_rows(kernels::ConstMatrix rows, NodeId first, const Dataset& data, Evaluation& evaluation,
               std::span<const Role> roles = kRoles) {
-  const OutputRule rule = scored_rule(evaluation);
+  const OutputRule& rule = scored_rule(evaluation);
   std::array<std::vector<NodeId>, 3> nodes;
   for (size_t r = 0; r < rows.rows; ++r) {
     const NodeId v = first + static_cast<NodeId>(r);
@@ -85,13 +83,13 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
   if (work.needs_temperature(data.labels)) {
     TemperatureFit fit(data, memory);
     GraphShare(data.graph).collect(logits, kRowsScored, [&](auto rows, NodeId first) { fit.add(rows, first); });
-    evaluation.rule.temperature = fit.fit();
+    if (const auto fitted = fit.fit()) evaluation.rule.temperature = fitted->temperature;
   }
   if (work.chooses_thresholds && data.labels.multi_label())
-    evaluation.rule.thresholds = choose_thresholds(logits, data, memory);
-  if (work.smoothing == Smoothing::kNone) return score_roles(logits, data, work, memory, evaluation, kRoles);
+    evaluation.rule.thresholds = choose_thresholds(logits, data, work.thresholds_by);
+  if (work.smoothing.kind == Smoothing::kNone) return score_roles(logits, data, work, memory, evaluation, kRoles);
   score_roles(logits, data, work, memory, evaluation, std::span(kRoles).first(1));
-  evaluation.smoothing = smooth_outputs(logits, data, evaluation.rule, work.smoothing, work.smooth_by, memory);
+  evaluation.smoothing = smooth_outputs(logits, data, evaluation.rule, work.smoothing, memory);
   score_roles(logits, data, work, memory, evaluation, std::span(kRoles).subspan(1));
 }
 
@@ -102,7 +100,7 @@ void score_as_they_come(const Inference& inference, const StageInput& last, cons
   if (work.needs_temperature(data.labels)) {
     TemperatureFit fit(data, 0);
     inference.for_each_rows(last, kRowsScored, [&](auto rows, NodeId first) { fit.add(rows, first); });
-    evaluation.rule.temperature = fit.fit();
+    if (const auto fitted = fit.fit()) evaluation.rule.temperature = fitted->temperature;
   }
   inference.for_each_rows(last, kRowsScored, [&](auto rows, NodeId first) { add_rows(rows, first, data, evaluation); });
 }
@@ -138,7 +136,7 @@ uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smooth
 bool OutputWork::needs_temperature(const Labels& labels) const { return fits_temperature && !labels.regression(); }
 
 bool OutputWork::needs_all(const Labels& labels) const {
-  return smoothing != Smoothing::kNone || (labels.multi_label() && chooses_thresholds) ||
+  return smoothing.kind != Smoothing::kNone || (labels.multi_label() && chooses_thresholds) ||
          (ranks && has_ranking(labels));
 }
 
@@ -148,11 +146,12 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   const GraphShare alone(data.graph);
   const GraphShare& share = input.share != nullptr ? *input.share : alone;
   // In a group, half of what is left holds the logits of all ranks.
-  const uint64_t once =
-                     work.smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes),
+  const uint64_t once = work.smoothing.kind == Smoothing::kNone
+                            ? 0
+                            : least_smoothing_memory(data, model.shape().num_classes),
                  smoothed = share.is_alone() ? once : 2 * once;
   const uint64_t around = memory_beside_inference(model, data),
-                 least = least_evaluation_memory(model, data, work.smoothing) + smoothed - once;
+                 least = least_evaluation_memory(model, data, work.smoothing.kind) + smoothed - once;
   share.together([&] {
     if (memory < least)
       refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));

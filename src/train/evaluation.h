@@ -13,7 +13,7 @@ namespace cgcn {
 
 struct Evaluation {
   Tally train, validation, test;  // train: of the model's own output; smoothing knows the labels
-  OutputRule rule = {};           // that classes and probabilities were made by
+  OutputRule rule = {};           // of the model's own output
   std::optional<SmoothingChoice> smoothing = {};
   double seconds = 0;
   bool spilled = false;  // the embeddings did not fit in the memory given
@@ -31,8 +31,9 @@ struct OutputWork {
   bool fits_temperature = false;    // … or chosen on the validation nodes
   bool chooses_thresholds = false;  // the same; multi-label only
 
-  Smoothing smoothing = Smoothing::kNone;
-  SelectBy smooth_by = SelectBy::kAuto;  // the validation score that chooses how much
+  SelectBy thresholds_by = SelectBy::kAuto;
+
+  SmoothingRequest smoothing = {};
 
   bool needs_temperature(const Labels& labels) const;
   // Whether the logits of all nodes are needed at once.

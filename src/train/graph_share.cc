@@ -80,26 +80,27 @@ void GraphShare::to_rows(std::span<uint32_t> nodes) const {
 }
 
 // Slab by slab, and a few megabytes for each rank at a time.
-void GraphShare::fetch(SlabMatrix& matrix) const {
+void GraphShare::fetch(SlabRows& matrix) const {
   if (is_alone()) return;
   CGCN_CHECK(matrix.rows() == rows());
-  Buffer<float> loaded, arrived;
-  std::vector<Buffer<float>> leaving(ranges_.size());
+  Buffer<char> loaded, arrived;
+  std::vector<Buffer<char>> leaving(ranges_.size());
   for (size_t slab = 0; slab < matrix.num_slabs(); ++slab) {
-    ConstMatrix from;
-    const size_t columns = matrix.slab_columns(slab).size();
+    const char* from = nullptr;
+    const size_t row_bytes = matrix.slab_columns(slab).size() * kernels::bytes_of(matrix.precision());
     together([&] {
       if (!matrix.spilled()) {
-        from = std::as_const(matrix).matrix();
+        from = static_cast<const char*>(matrix.all().data);
         return;
       }
-      loaded.reserve_discarding(own().size() * columns);
+      loaded.reserve_discarding(own().size() * row_bytes);
       matrix.read_slab_rows(slab, {0, own().size()}, loaded.data());
-      from = {loaded.data(), own().size(), columns};
+      from = loaded.data();
     });
-    const size_t rows_at_once = std::max<size_t>(1, kMessageBytes / (columns * sizeof(float)));
-    if (matrix.spilled()) arrived.reserve_discarding(fetched_.size() * columns);
-    float* const place = matrix.spilled() ? arrived.data() : matrix.matrix().row(own().size());
+    const size_t rows_at_once = std::max<size_t>(1, kMessageBytes / row_bytes);
+    if (matrix.spilled()) arrived.reserve_discarding(fetched_.size() * row_bytes);
+    char* const place =
+        matrix.spilled() ? arrived.data() : static_cast<char*>(matrix.all().rows_from(own().size(), rows()).data);
     size_t longest = 0;
     for (size_t r = 0; r < ranges_.size(); ++r)
       longest = std::max({longest, wanted_[r].size(), fetched_from_[r + 1] - fetched_from_[r]});
@@ -107,22 +108,22 @@ void GraphShare::fetch(SlabMatrix& matrix) const {
       std::vector<dist::Outgoing> outgoing;
       std::vector<dist::Incoming> incoming;
       for (uint32_t r = 0; r < ranges_.size(); ++r) {
-        const auto bytes = [&](float* data, size_t rows) {
-          return std::as_writable_bytes(std::span(data, rows * columns));
+        const auto bytes = [&](char* data, size_t rows) {
+          return std::as_writable_bytes(std::span(data, rows * row_bytes));
         };
         const size_t send_end = std::min(wanted_[r].size(), begin + rows_at_once);
         if (begin < send_end) {
-          leaving[r].reserve_discarding(rows_at_once * columns);
+          leaving[r].reserve_discarding(rows_at_once * row_bytes);
           parallel_blocks(send_end - begin, kInferenceBlock, [&](size_t first, size_t last) {
             for (size_t i = first; i < last; ++i)
-              std::copy_n(from.row(wanted_[r][begin + i]), columns, leaving[r].data() + i * columns);
+              std::copy_n(from + wanted_[r][begin + i] * row_bytes, row_bytes, leaving[r].data() + i * row_bytes);
           });
           outgoing.push_back({r, bytes(leaving[r].data(), send_end - begin)});
         }
         const size_t count = fetched_from_[r + 1] - fetched_from_[r],
                      receive_end = std::min(count, begin + rows_at_once);
         if (begin < receive_end)
-          incoming.push_back({r, bytes(place + (fetched_from_[r] + begin) * columns, receive_end - begin)});
+          incoming.push_back({r, bytes(place + (fetched_from_[r] + begin) * row_bytes, receive_end - begin)});
       }
       group_->exchange(outgoing, incoming);
     }

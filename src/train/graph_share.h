@@ -36,7 +36,7 @@ class GraphShare {
   // Nodes become the rows that they have in a matrix.
   void to_rows(std::span<uint32_t> nodes) const;
   // The rows of other ranks, from theirs. Own rows are there.
-  void fetch(SlabMatrix& matrix) const;
+  void fetch(SlabRows& matrix) const;
   // On rank 0: use(rows, first node) for the rows of all nodes, rising, so many at a time. The other ranks send theirs.
   void collect(const SlabMatrix& matrix, size_t rows_at_once,
                const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;

@@ -1,6 +1,7 @@
 #include "train/inference.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,16 +12,23 @@
 #include "common/memory.h"
 #include "common/memory_budget.h"
 #include "common/threads.h"
+#include "kernels/bfloat16_gemm.h"
+#include "kernels/dropout.h"
 #include "kernels/spmm.h"
 
 namespace cgcn {
 namespace {
 
+using kernels::bytes_of;
 using kernels::ConstMatrix;
+using kernels::ConstRows;
 using kernels::Matrix;
+using kernels::Precision;
+using kernels::RowBuffer;
 using kernels::RowRange;
+using kernels::Rows;
 
-constexpr size_t kSlabUnit = 16;  // columns: a cache line
+constexpr size_t kSlabUnit = 16;  // columns of float32: a cache line
 
 std::vector<InferenceStage> stages_to(const Model& model, uint32_t layer) {
   CGCN_CHECK(layer >= 1 && layer <= model.num_layers());
@@ -43,6 +51,7 @@ Inference::Inference(const Model& model, const InferenceInput& input, uint64_t m
       show_progress_(show_progress) {
   share_.together([&] { plan(memory); });
   agree_on_slabs();
+  for (InferenceStage& stage : stages_) stage.pack_weights();
 }
 
 namespace {
@@ -52,24 +61,33 @@ namespace {
 uint64_t fixed_memory(const Model& model, uint64_t nodes) {
   const uint64_t matrices =
       5 + (model.options().norm_place == NormPlace::kBefore ? 1 : 0) + (model.options().initial_residual > 0 ? 1 : 0);
-  uint64_t widest = 0;
-  for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
-  return matrices * widest * kInferenceBlock * sizeof(float) * static_cast<uint64_t>(thread_count()) +
-         nodes * sizeof(float);
+  uint64_t widest = 0, packed = 0;
+  for (const InferenceStage& stage : model.stages()) {
+    widest = std::max<uint64_t>(widest, stage.out());
+    packed += stage.packed_bytes();
+  }
+  uint64_t of_thread = matrices * widest * kInferenceBlock * sizeof(float);
+  if (model.options().precision == Precision::kBFloat16)  // and the features that layer 1 multiplies, rounded
+    of_thread +=
+        kernels::product_scratch_bytes() +
+        (model.shape().sparse_input ? 0 : 2 * model.shape().input_columns * kInferenceBlock * sizeof(BFloat16));
+  return of_thread * static_cast<uint64_t>(thread_count()) + packed + nodes * sizeof(float);
 }
 
-// Columns of what a stage gives to the next.
-uint64_t passed_columns(const InferenceStage& stage, const InferenceStage* next) {
-  return next != nullptr && next->narrows() ? next->kept_columns() + next->message_columns() : stage.out();
+// Bytes per node of what a stage gives to the next.
+uint64_t passed_bytes(const InferenceStage& stage, const InferenceStage* next) {
+  if (next == nullptr || !next->narrows()) return stage.out() * bytes_of(stage.out_precision());
+  return (next->kept_columns() + next->message_columns()) * bytes_of(next->message_precision());
 }
 
-// Columns of the embeddings that are alive at a time.
-uint64_t alive_columns(std::span<const InferenceStage> stages) {
+// Bytes per node of the embeddings that are alive at a time.
+uint64_t alive_bytes(std::span<const InferenceStage> stages) {
   uint64_t alive = 0, below = 0;
   for (size_t i = 0; i < stages.size(); ++i) {
     const InferenceStage& stage = stages[i];
-    const uint64_t messages = stage.messages() == Messages::kOwn && !stage.narrows() ? stage.message_columns() : 0;
-    const uint64_t passed = passed_columns(stage, i + 1 < stages.size() ? &stages[i + 1] : nullptr);
+    const bool makes = stage.messages() == Messages::kOwn && !stage.narrows();
+    const uint64_t messages = makes ? stage.message_columns() * bytes_of(stage.message_precision()) : 0;
+    const uint64_t passed = passed_bytes(stage, i + 1 < stages.size() ? &stages[i + 1] : nullptr);
     alive = std::max(alive, below + messages + (stage.narrows() ? 0 : passed));
     below = passed;
   }
@@ -78,8 +96,8 @@ uint64_t alive_columns(std::span<const InferenceStage> stages) {
 
 // Embeddings of all nodes, and what is mapped.
 uint64_t rows_and_pages(std::span<const InferenceStage> stages, const InferenceInput& input) {
-  return input.graph.num_nodes() * alive_columns(stages) * sizeof(float) + input.graph.stored_bytes() +
-         input.x.stored_bytes() + input.aggregated.stored_bytes();
+  return input.graph.num_nodes() * alive_bytes(stages) + input.graph.stored_bytes() + input.x.stored_bytes() +
+         input.aggregated.stored_bytes();
 }
 
 }  // namespace
@@ -96,8 +114,9 @@ uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input
 void Inference::plan(uint64_t memory) {
   const uint64_t nodes = input_.graph.num_nodes(), fixed = fixed_memory(model_, nodes);
   keeps_pages_ = fixed + rows_and_pages(stages_, input_) <= memory;
+  if (keeps_pages_ && share_.is_alone()) order_ = input_.order;
   const uint64_t column = share_.rows() * sizeof(float);
-  if (fixed + column * alive_columns(stages_) <= memory) return;
+  if (fixed + share_.rows() * alive_bytes(stages_) <= memory) return;
   const uint64_t fitting = memory > fixed && column > 0 ? (memory - fixed) / column : 0;
   if (fitting == 0) refuse_memory_left(fixed + column, fmt::format("an evaluation of {} nodes", format_count(nodes)));
   slab_columns_ = fitting >= kSlabUnit ? fitting / kSlabUnit * kSlabUnit : fitting;
@@ -119,7 +138,9 @@ void Inference::release_pages(RowRange rows) const {
   input_.aggregated.release_rows(rows.begin, rows.end);
 }
 
-SlabMatrix Inference::make_matrix(size_t columns) const { return {share_.rows(), columns, slab_columns_}; }
+SlabRows Inference::make_matrix(size_t columns, Precision precision) const {
+  return {share_.rows(), columns, precision, slab_columns_ * sizeof(float) / bytes_of(precision)};
+}
 
 template <class Work>
 void Inference::run_blocks(RowRange nodes, Progress* progress, Work&& work) const {
@@ -144,11 +165,15 @@ void Inference::begin_sample(size_t columns, RowSample& sample) const {
   sample.values.assign(sample.nodes.size() * sample.columns, 0);
 }
 
-void Inference::take_rows(RowRange nodes, ConstMatrix rows, RowSample& sample) const {
-  const auto first = std::lower_bound(sample.nodes.begin(), sample.nodes.end(), nodes.begin);
-  for (auto v = first; v != sample.nodes.end() && *v < nodes.end; ++v) {
-    const auto place = static_cast<size_t>(v - sample.nodes.begin());
-    std::copy_n(rows.row(*v - nodes.begin), sample.columns, &sample.values[place * sample.columns]);
+void Inference::take_rows(RowRange range, bool block_of_nodes, ConstRows rows, RowSample& sample) const {
+  for (size_t r = 0; r < range.size(); ++r) {
+    const size_t place = range.begin + r;
+    const auto node = static_cast<NodeId>(order_ != nullptr && !block_of_nodes ? order_->nodes()[place] : place);
+    const auto found = std::lower_bound(sample.nodes.begin(), sample.nodes.end(), node);
+    for (auto v = found; v != sample.nodes.end() && *v == node; ++v) {
+      float* to = &sample.values[static_cast<size_t>(v - sample.nodes.begin()) * sample.columns];
+      copy_rows(rows.tile(r, r + 1, 0, sample.columns), Matrix(to, 1, sample.columns));
+    }
   }
 }
 
@@ -165,8 +190,13 @@ void Inference::end_sample(RowSample& sample) const {
   for (const std::string& rows : share_.group().all_gather(own)) to = std::copy(rows.begin(), rows.end(), to);
 }
 
-void Inference::fill(RowRange nodes, NormalisedRows::SparseRows& links) const {
-  rows_.fill(nodes.begin, nodes.end, links);
+void Inference::fill(RowRange range, NormalisedRows::SparseRows& links) const {
+  if (order_ != nullptr) {
+    rows_.fill(order_->nodes().subspan(range.begin, range.size()), links);
+    for (uint32_t& column : links.columns) column = order_->rows()[column];
+    return;
+  }
+  rows_.fill(range.begin, range.end, links);
   share_.to_rows(links.columns);
 }
 
@@ -181,12 +211,12 @@ StageInput Inference::run_below(RowSample* below) const {
 SlabMatrix Inference::run_last(StageInput input) const {
   StageRows rows = run_stage(std::move(input), nullptr, nullptr);
   share_.together([] { check_mappings(); });
-  return std::move(rows.own);
+  return SlabMatrix(std::move(rows.own));
 }
 
 void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
                               const std::function<void(ConstMatrix rows, NodeId first)>& use) const {
-  CGCN_CHECK(share_.is_alone() && rows_at_once % kInferenceBlock == 0);
+  CGCN_CHECK(share_.is_alone() && order_ == nullptr && rows_at_once % kInferenceBlock == 0);
   const size_t nodes = share_.own().size();
   std::optional<Progress> progress;
   if (show_progress_) progress.emplace("Evaluating", nodes, "nodes");
@@ -205,10 +235,11 @@ void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
 // What a stage gives, if it does not narrow. If the next one does: what that takes instead, in memory if there is room
 // for a slab as wide, so that its messages are never read from a file.
 Inference::StageRows Inference::make_rows(const InferenceStage& stage, const InferenceStage* next) const {
-  if (next == nullptr || !next->narrows()) return {make_matrix(stage.out()), {}};
+  if (next == nullptr || !next->narrows()) return {make_matrix(stage.out(), stage.out_precision()), {}};
   const size_t kept = next->kept_columns(), messages = next->message_columns();
   const size_t slab = kept + messages <= slab_columns_ ? 0 : slab_columns_;
-  return {{share_.rows(), kept, slab}, {share_.rows(), messages, slab}};
+  const Precision precision = next->message_precision();
+  return {{share_.rows(), kept, precision, slab}, {share_.rows(), messages, precision, slab}};
 }
 
 StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below) const {
@@ -220,78 +251,115 @@ StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below
   return input;
 }
 
+namespace {
+
+// For rows of a matrix that is not in memory.
+RowBuffer scratch_of(RowRange range, const SlabRows& rows) {
+  return rows.spilled() ? RowBuffer(range.size(), rows.columns(), rows.precision()) : RowBuffer();
+}
+
+size_t row_bytes(const SlabRows& rows) { return rows.columns() * bytes_of(rows.precision()); }
+
+}  // namespace
+
+ConstRows Inference::read_block(const SlabRows& matrix, RowRange range, RowMap map, RowBuffer& scratch) const {
+  if (map.empty()) {
+    scratch = scratch_of(range, matrix);
+    return matrix.read(own_place(range), scratch.data());
+  }
+  scratch = RowBuffer(range.size(), matrix.columns(), matrix.precision());
+  const auto* from = static_cast<const char*>(matrix.all().data);
+  for (size_t r = 0; r < range.size(); ++r)
+    std::memcpy(static_cast<char*>(scratch.data()) + r * row_bytes(matrix),
+                from + map[range.begin + r] * row_bytes(matrix), row_bytes(matrix));
+  return scratch.rows();
+}
+
+Rows Inference::place_block(SlabRows& matrix, RowRange range, RowMap map, RowBuffer& scratch) const {
+  if (map.empty()) {
+    scratch = scratch_of(range, matrix);
+    return matrix.place(own_place(range), scratch.data());
+  }
+  scratch = RowBuffer(range.size(), matrix.columns(), matrix.precision());
+  return scratch.rows();
+}
+
+void Inference::write_block(SlabRows& matrix, RowRange range, RowMap map, RowBuffer& scratch) const {
+  if (map.empty()) return matrix.write(own_place(range), scratch.data());
+  auto* to = static_cast<char*>(matrix.all().data);
+  for (size_t r = 0; r < range.size(); ++r)
+    std::memcpy(to + map[range.begin + r] * row_bytes(matrix),
+                static_cast<char*>(scratch.data()) + r * row_bytes(matrix), row_bytes(matrix));
+}
+
 Inference::StageRows Inference::run_stage(StageInput input, const InferenceStage* next, RowSample* sample) const {
   const InferenceStage& stage = input.stage;
   const bool narrows = next != nullptr && next->narrows();
   StageRows out;
   if (!stage.narrows()) out = make_rows(stage, next);
-  SlabMatrix& own = stage.narrows() ? input.own : out.own;  // each row in the place of the one that it keeps
+  SlabRows& own = stage.narrows() ? input.own : out.own;  // each row in the place of the one that it keeps
   if (sample != nullptr) begin_sample(stage.out(), *sample);
-  for_each_block(stage.number() == 1 && !input.aggregates() ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
-    const RowRange place = own_place(range);
-    Buffer<float> scratch(narrows || own.spilled() ? range.size() * stage.out() : 0);
-    const Matrix given =
-        narrows ? Matrix(scratch.data(), range.size(), stage.out()) : own.place_rows(place, scratch.data());
+  const bool of_nodes = !input.aggregates();
+  const RowMap own_map = map_rows(of_nodes, next == nullptr || narrows), message_map = map_rows(of_nodes, false);
+  for_each_block(stage.number() == 1 && of_nodes ? "Evaluating layer 1" : "Evaluating", [&](RowRange range) {
+    RowBuffer scratch, kept, made;
+    if (narrows) scratch = RowBuffer(range.size(), stage.out(), stage.out_precision());
+    const Rows given = narrows ? scratch.rows() : place_block(own, range, own_map, scratch);
     infer_block(input, range, given);
-    if (sample != nullptr) take_rows(range, given, *sample);
-    if (!narrows) return own.write_rows(place, scratch.data());
-    Buffer<float> kept(own.spilled() ? range.size() * own.columns() : 0);
-    Buffer<float> made(own.spilled() ? range.size() * out.messages.columns() : 0);
-    next->message(given, out.messages.place_rows(place, made.data()), own.place_rows(place, kept.data()));
-    out.messages.write_rows(place, made.data());
-    own.write_rows(place, kept.data());
+    if (sample != nullptr) take_rows(range, of_nodes, given, *sample);
+    if (!narrows) return write_block(own, range, own_map, scratch);
+    next->message(given, place_block(out.messages, range, message_map, made), place_block(own, range, own_map, kept));
+    write_block(out.messages, range, message_map, made);
+    write_block(own, range, own_map, kept);
   });
   if (sample != nullptr) end_sample(*sample);
   if (stage.narrows()) out.own = std::move(input.own);
   return out;
 }
 
-void Inference::infer_block(const StageInput& input, RowRange range, Matrix out) const {
-  Buffer<float> own(input.own.spilled() ? range.size() * input.own.columns() : 0);
-  Buffer<float> gathered(range.size() * input.messages().columns());
+void Inference::infer_block(const StageInput& input, RowRange range, Rows out) const {
+  RowBuffer own, gathered;
   InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
   if (input.aggregates()) {
-    rows.own = input.own.read_rows(own_place(range), own.data());
-    rows.aggregated = aggregate_rows(input.messages(), input.aggregated, range, gathered.data());
+    rows.own = read_block(input.own, range, map_rows(false, input.stage.narrows()), own);
+    rows.aggregated = aggregate_rows(input, range, gathered);
   }
   input.stage.infer(rows, out);
 }
 
 // What a stage makes of its input before it is aggregated: activated rows.
-SlabMatrix Inference::make_messages(const InferenceStage& stage, const SlabMatrix& own) const {
-  SlabMatrix out = make_matrix(stage.message_columns());
+SlabRows Inference::make_messages(const InferenceStage& stage, const SlabRows& own) const {
+  SlabRows out = make_matrix(stage.message_columns(), stage.message_precision());
   for_each_block("Evaluating", [&](RowRange range) {
-    Buffer<float> own_scratch(own.spilled() ? range.size() * own.columns() : 0);
-    Buffer<float> out_scratch(out.spilled() ? range.size() * out.columns() : 0);
-    stage.message(own.read_rows(own_place(range), own_scratch.data()),
-                  out.place_rows(own_place(range), out_scratch.data()));
-    out.write_rows(own_place(range), out_scratch.data());
+    RowBuffer own_scratch = scratch_of(range, own), out_scratch = scratch_of(range, out);
+    stage.message(own.read(own_place(range), own_scratch.data()), out.place(own_place(range), out_scratch.data()));
+    out.write(own_place(range), out_scratch.data());
   });
   return out;
 }
 
 // Rows of N(A)·M: computed, or read if M is spilled and they were computed slab by slab.
-ConstMatrix Inference::aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, RowRange range,
-                                      float* scratch) const {
-  if (messages.spilled()) return aggregated.read_rows(own_place(range), scratch);
+ConstRows Inference::aggregate_rows(const StageInput& input, RowRange range, RowBuffer& scratch) const {
+  const SlabRows& messages = input.messages();
+  scratch = RowBuffer(range.size(), messages.columns(), messages.precision());
+  if (messages.spilled()) return input.aggregated.read(own_place(range), scratch.data());
   NormalisedRows::SparseRows links;
   fill(range, links);
-  const Matrix out(scratch, range.size(), messages.columns());
-  kernels::aggregate(links.view, messages.matrix(), {0, range.size()}, out);
-  return out;
+  kernels::aggregate(links.view, messages.all(), {0, range.size()}, scratch.rows());
+  return scratch.rows();
 }
 
 // N(A)·H of a spilled H, slab after slab: one slab in memory, rows in any order from there.
-SlabMatrix Inference::aggregate_slabs(const SlabMatrix& source) const {
-  SlabMatrix out = make_matrix(source.columns());
-  Buffer<float> loaded;
+SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
+  SlabRows out = make_matrix(source.columns(), source.precision());
+  Buffer<char> loaded;
   for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
-    const ConstMatrix from = source.read_slab(slab, loaded);
+    const ConstRows from = source.read_slab(slab, loaded);
     for_each_block("Aggregating", [&](RowRange range) {
       NormalisedRows::SparseRows links;
       fill(range, links);
-      Buffer<float> sums(range.size() * from.columns);
-      kernels::aggregate(links.view, from, {0, range.size()}, Matrix(sums.data(), range.size(), from.columns));
+      RowBuffer sums(range.size(), from.columns, from.precision);
+      kernels::aggregate(links.view, from, {0, range.size()}, sums.rows());
       out.write_slab_rows(slab, own_place(range), sums.data());
     });
   }

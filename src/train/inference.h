@@ -7,6 +7,9 @@
 // a time; of the last hidden layer only what a narrow last layer makes of it, block by block. If they do not fit in the
 // budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed size, so that neither the budget nor
 // the number of threads changes a bit.
+//
+// A model in bfloat16 (ModelOptions::precision) has its embeddings stored so, in half the memory; what it gives is
+// float32.
 #pragma once
 
 #include <functional>
@@ -15,8 +18,10 @@
 #include "common/progress.h"
 #include "graph/features.h"
 #include "graph/normalised_rows.h"
+#include "kernels/row_buffer.h"
 #include "nn/model.h"
 #include "train/graph_share.h"
+#include "train/inference_order.h"
 #include "train/slab_matrix.h"
 
 namespace cgcn {
@@ -26,6 +31,8 @@ struct InferenceInput {
   const FeatureMatrix& x;
   const FeatureMatrix& aggregated;    // N(A)·X of this graph
   const GraphShare* share = nullptr;  // of the ranks of a group, which all run the same inference; null: one process
+  // Of the rows, taken if all fits in the memory of one process; null: that of the nodes.
+  const InferenceOrder* order = nullptr;
 };
 
 // Rows of some nodes, taken while an inference passes them. nodes: ascending.
@@ -38,12 +45,12 @@ struct RowSample {
 // What the rows of a layer are computed from: all that is below it.
 struct StageInput {
   InferenceStage stage;
-  SlabMatrix own = {};         // the rows of the stage below, or what this one keeps of them; none for the first
-  SlabMatrix made = {};        // the messages, if they are not those rows
-  SlabMatrix aggregated = {};  // N(A)·messages, if these are spilled
+  SlabRows own = {};         // the rows of the stage below, or what this one keeps of them; none for the first
+  SlabRows made = {};        // the messages, if they are not those rows
+  SlabRows aggregated = {};  // N(A)·messages, if these are spilled
 
   bool aggregates() const { return stage.messages() != Messages::kNone; }
-  const SlabMatrix& messages() const { return stage.messages() == Messages::kOwn ? made : own; }
+  const SlabRows& messages() const { return stage.messages() == Messages::kOwn ? made : own; }
 };
 
 class Inference {
@@ -75,41 +82,54 @@ class Inference {
   kernels::RowRange own_place(kernels::RowRange nodes) const {
     return {nodes.begin - share_.own().begin, nodes.end - share_.own().begin};
   }
+  // Blocks of a stage that takes features are of nodes, those of the others of rows. The matrix of what the inference
+  // gives has its rows in the order of the nodes, the others have them in the inference's own. Which row of a matrix a
+  // block's row i is: map[i], or i if there is no map.
+  using RowMap = std::span<const NodeId>;
+  RowMap map_rows(bool block_of_nodes, bool matrix_of_nodes) const {
+    if (order_ == nullptr || block_of_nodes == matrix_of_nodes) return {};
+    return block_of_nodes ? order_->rows() : order_->nodes();
+  }
+  kernels::ConstRows read_block(const SlabRows& matrix, kernels::RowRange range, RowMap map,
+                                kernels::RowBuffer& scratch) const;
+  kernels::Rows place_block(SlabRows& matrix, kernels::RowRange range, RowMap map, kernels::RowBuffer& scratch) const;
+  void write_block(SlabRows& matrix, kernels::RowRange range, RowMap map, kernels::RowBuffer& scratch) const;
   // What a stage takes from the one below: rows of their own, or what it keeps of them; and the messages that it makes
   // of them, if they are made already.
   struct StageRows {
-    SlabMatrix own, messages;
+    SlabRows own, messages;
   };
 
   void begin_sample(size_t columns, RowSample& sample) const;
-  void take_rows(kernels::RowRange nodes, kernels::ConstMatrix rows, RowSample& sample) const;
+  void take_rows(kernels::RowRange range, bool block_of_nodes, kernels::ConstRows rows, RowSample& sample) const;
   void end_sample(RowSample& sample) const;
-  void fill(kernels::RowRange nodes, NormalisedRows::SparseRows& links) const;
+  void fill(kernels::RowRange range, NormalisedRows::SparseRows& links) const;
   void release_pages(kernels::RowRange rows) const;
-  SlabMatrix make_matrix(size_t columns) const;
+  SlabRows make_matrix(size_t columns, kernels::Precision precision) const;
   StageRows make_rows(const InferenceStage& stage, const InferenceStage* next) const;
   StageInput prepare_stage(const InferenceStage& stage, StageRows below) const;
   // next: the stage above, if there is one. sample: takes rows of what this one gives.
   StageRows run_stage(StageInput input, const InferenceStage* next, RowSample* sample) const;
-  void infer_block(const StageInput& input, kernels::RowRange range, kernels::Matrix out) const;
-  SlabMatrix make_messages(const InferenceStage& stage, const SlabMatrix& own) const;
-  kernels::ConstMatrix aggregate_rows(const SlabMatrix& messages, const SlabMatrix& aggregated, kernels::RowRange range,
-                                      float* scratch) const;
-  SlabMatrix aggregate_slabs(const SlabMatrix& source) const;
+  void infer_block(const StageInput& input, kernels::RowRange range, kernels::Rows out) const;
+  SlabRows make_messages(const InferenceStage& stage, const SlabRows& own) const;
+  kernels::ConstRows aggregate_rows(const StageInput& input, kernels::RowRange range,
+                                    kernels::RowBuffer& scratch) const;
+  SlabRows aggregate_slabs(const SlabRows& source) const;
   template <class Work>
   void for_each_block(const char* title, Work&& work) const;
   template <class Work>
   void run_blocks(kernels::RowRange nodes, Progress* progress, Work&& work) const;
 
   const Model& model_;
-  const std::vector<InferenceStage> stages_;
+  std::vector<InferenceStage> stages_;
   InferenceInput input_;
   const GraphShare share_alone_;
   const GraphShare& share_;
   NormalisedRows rows_;
+  const InferenceOrder* order_ = nullptr;  // if it is taken
   bool show_progress_;
   bool keeps_pages_ = false;  // mapped ones, from one block to the next
-  size_t slab_columns_ = 0;   // 0: everything in memory
+  size_t slab_columns_ = 0;   // of float32, twice as many of bfloat16; 0: everything in memory
 };
 
 }  // namespace cgcn

@@ -1,6 +1,8 @@
 #include "train/neighbourhood.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "common/interrupt.h"
 #include "common/mapping_faults.h"
@@ -12,25 +14,35 @@
 namespace cgcn {
 namespace {
 
+using kernels::ConstMatrix;
+using kernels::ConstRows;
+using kernels::Precision;
+using kernels::RowBuffer;
+
 // Where node v is among rows that rise.
 uint32_t place_of(NodeId v, std::span<const NodeId> rows) {
   return static_cast<uint32_t>(std::lower_bound(rows.begin(), rows.end(), v) - rows.begin());
 }
 
+// Bytes, whatever they are: float32 numbers may lie in columns of bfloat16 (inference_stage.h).
+void copy_row(ConstRows from, size_t row, kernels::Rows to, size_t place) {
+  std::memcpy(to.rows_from(place, place + 1).data, from.rows_from(row, row + 1).data,
+              to.columns * kernels::bytes_of(to.precision));
+}
+
 // Rows that are in both lists, from where they are in the one to where they are in a block of the other.
-Buffer<float> gather(const std::vector<uint32_t>& slots, std::span<const NodeId> rows, std::span<const NodeId> from,
-                     const float* source, size_t width) {
-  Buffer<float> out(slots.size() * width, 0.0f);
+RowBuffer gather(const std::vector<uint32_t>& slots, std::span<const NodeId> rows, std::span<const NodeId> from,
+                 ConstRows source) {
+  RowBuffer out(slots.size(), source.columns, source.precision);
+  std::memset(out.data(), 0, slots.size() * source.columns * kernels::bytes_of(source.precision));
   for (size_t place = 0; place < slots.size(); ++place)
-    if (slots[place] < rows.size())
-      std::copy_n(source + place_of(rows[slots[place]], from) * width, width, out.data() + place * width);
+    if (slots[place] < rows.size()) copy_row(source, place_of(rows[slots[place]], from), out.rows(), place);
   return out;
 }
 
-void scatter(const std::vector<uint32_t>& slots, const float* block, size_t width, Buffer<float>& out) {
+void scatter(const std::vector<uint32_t>& slots, ConstRows block, RowBuffer& out) {
   for (size_t place = 0; place < slots.size(); ++place)
-    if (const size_t row = slots[place]; row * width < out.size())
-      std::copy_n(block + place * width, width, out.data() + row * width);
+    if (const size_t row = slots[place]; row < out.rows().rows) copy_row(block, place, out.rows(), row);
 }
 
 }  // namespace
@@ -91,20 +103,22 @@ bool NeighbourhoodInference::plan(std::span<const NodeId> nodes, uint32_t layer,
   return bytes() <= memory;
 }
 
-// Embeddings of two layers, the rows of X, the lists of rows, and what blocks hold on the way.
+// Embeddings of two layers, the rows of X, the lists of rows, and what blocks hold on the way. Of embeddings in
+// bfloat16 it counts twice what they take.
 uint64_t NeighbourhoodInference::bytes() const {
-  uint64_t most = 0, lists = 0, widest = data_.features.columns();
+  uint64_t most = 0, lists = 0, packed = 0, widest = data_.features.columns();
   for (const InferenceStage& stage : model_.stages()) {
     const uint32_t l = stage.number();
     if (l > layer_) break;
     const uint64_t width = stage.out(), below = l == 1 ? 0 : rows_[l - 1].size(), in = l == 1 ? 0 : stage.in();
     most = std::max(most, below * (in + 2 * std::max(in, width)) + rows_[l].size() * width);
     lists += rows_[l].size() * sizeof(NodeId);
+    packed += stage.packed_bytes();
     widest = std::max(widest, width);
   }
   const uint64_t x = uint64_t{rows_[0].size()} * data_.features.columns();
   const uint64_t blocks = 5 * widest * kInferenceBlock * static_cast<uint64_t>(thread_count());
-  return (most + x + blocks) * sizeof(float) + lists + first_.bytes() + others_.bytes();
+  return (most + x + blocks) * sizeof(float) + packed + lists + first_.bytes() + others_.bytes();
 }
 
 // Every row at its place in the graph's own blocks, in as few blocks as that takes; then those of the last block.
@@ -133,8 +147,8 @@ void NeighbourhoodInference::for_each_block(const Rows& rows, Work&& work) const
   });
 }
 
-Buffer<float> NeighbourhoodInference::aggregate(const NormalisedRows& normalised, const Slots& slots, const Rows& rows,
-                                                const Rows& from, kernels::ConstMatrix source) const {
+RowBuffer NeighbourhoodInference::aggregate(const NormalisedRows& normalised, const Slots& slots, const Rows& rows,
+                                            const Rows& from, ConstRows source) const {
   NormalisedRows::SparseRows links;
   links.offsets.assign(1, 0);
   for (const uint32_t row : slots) {
@@ -147,12 +161,23 @@ Buffer<float> NeighbourhoodInference::aggregate(const NormalisedRows& normalised
   }
   const SparseView view{static_cast<uint32_t>(slots.size()), static_cast<uint32_t>(from.size()), links.offsets.data(),
                         links.columns.data(), links.values.data()};
-  Buffer<float> out(slots.size() * source.columns);
-  kernels::aggregate(view, source, {0, slots.size()}, kernels::Matrix(out.data(), slots.size(), source.columns));
+  RowBuffer out(slots.size(), source.columns, source.precision);
+  kernels::aggregate(view, source, {0, slots.size()}, out.rows());
   return out;
 }
 
-Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) const {
+namespace {
+
+// As features of so many rows.
+FeatureMatrix as_features(ConstRows rows) {
+  Buffer<float> values(rows.rows * rows.columns);
+  std::copy_n(rows.floats().data, values.size(), values.data());
+  return FeatureMatrix::dense(std::move(values), static_cast<uint32_t>(rows.columns));
+}
+
+}  // namespace
+
+RowBuffer NeighbourhoodInference::run_first(const InferenceStage& stage) const {
   const std::vector<uint32_t>& chosen = scaling_.columns;
   const size_t width = stage.out(), columns = chosen.empty() ? data_.features.columns() : chosen.size();
   Buffer<float> x(rows_[0].size() * columns);  // scaled, if A·X is not there
@@ -166,9 +191,9 @@ Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) con
     }
   });
   const FeatureReader x_reader(data_.features), product_reader(aggregated_.value_or(FeatureMatrix()));
-  Buffer<float> out(rows_[1].size() * width);
+  RowBuffer out(rows_[1].size(), width, stage.out_precision());
   for_each_block(rows_[1], [&](const Slots& slots) {
-    Buffer<float> z(slots.size() * width);
+    RowBuffer z(slots.size(), width, stage.out_precision());
     const auto last = static_cast<NodeId>(slots.size());
     if (aggregated_) {
       std::vector<NodeId> ids;
@@ -176,74 +201,70 @@ Buffer<float> NeighbourhoodInference::run_first(const InferenceStage& stage) con
       FeatureReader::Rows own, product;
       x_reader.read(ids, own);
       product_reader.read(ids, product);
-      stage.infer({own.matrix, product.matrix, 0, last}, {z.data(), slots.size(), width});
+      stage.infer({own.matrix, product.matrix, 0, last}, z.rows());
     } else {
-      const auto width_of_x = static_cast<uint32_t>(columns);
-      const FeatureMatrix own = FeatureMatrix::dense(gather(slots, rows_[1], rows_[0], x.data(), columns), width_of_x);
-      const FeatureMatrix product = FeatureMatrix::dense(
-          aggregate(first_, slots, rows_[1], rows_[0], {x.data(), rows_[0].size(), columns}), width_of_x);
-      stage.infer({own, product, 0, last}, {z.data(), slots.size(), width});
+      const ConstMatrix all(x.data(), rows_[0].size(), columns);
+      const FeatureMatrix own = as_features(gather(slots, rows_[1], rows_[0], all).rows());
+      const FeatureMatrix product = as_features(aggregate(first_, slots, rows_[1], rows_[0], all).rows());
+      stage.infer({own, product, 0, last}, z.rows());
     }
-    scatter(slots, z.data(), width, out);
+    scatter(slots, z.rows(), out);
   });
   return out;
 }
 
 // What the stage makes of its input before it is aggregated. If it narrows, what it keeps takes the input's place.
-Buffer<float> NeighbourhoodInference::run_messages(const InferenceStage& stage, Buffer<float>& below) const {
+RowBuffer NeighbourhoodInference::run_messages(const InferenceStage& stage, RowBuffer& below) const {
   const Rows& from = rows_[stage.number() - 1];
-  const size_t width = stage.message_columns(), kept_width = stage.narrows() ? stage.kept_columns() : 0;
-  Buffer<float> out(from.size() * width), all_kept(from.size() * kept_width);
+  const size_t kept_width = stage.narrows() ? stage.kept_columns() : 0;
+  const Precision precision = stage.message_precision();
+  RowBuffer out(from.size(), stage.message_columns(), precision), all_kept(from.size(), kept_width, precision);
   for_each_block(from, [&](const Slots& slots) {
-    const Buffer<float> own = gather(slots, from, from, below.data(), stage.in());
-    Buffer<float> made(slots.size() * width), kept(slots.size() * kept_width);
-    stage.message({own.data(), slots.size(), stage.in()}, {made.data(), slots.size(), width},
-                  {kept.data(), slots.size(), kept_width});
-    scatter(slots, made.data(), width, out);
-    scatter(slots, kept.data(), kept_width, all_kept);
+    const RowBuffer own = gather(slots, from, from, std::as_const(below).rows());
+    RowBuffer made(slots.size(), stage.message_columns(), precision), kept(slots.size(), kept_width, precision);
+    stage.message(own.rows(), made.rows(), kept.rows());
+    scatter(slots, made.rows(), out);
+    if (stage.narrows()) scatter(slots, kept.rows(), all_kept);
   });
   if (stage.narrows()) below = std::move(all_kept);
   return out;
 }
 
-Buffer<float> NeighbourhoodInference::run_stage(const InferenceStage& stage, Buffer<float> below) const {
-  const size_t in = stage.narrows() ? stage.kept_columns() : stage.in(), width = stage.out();
+RowBuffer NeighbourhoodInference::run_stage(const InferenceStage& stage, RowBuffer below) const {
   const Rows &rows = rows_[stage.number()], &from = rows_[stage.number() - 1];
   const bool own_messages = stage.messages() == Messages::kOwn;
-  const Buffer<float> made = own_messages ? run_messages(stage, below) : Buffer<float>();
-  const kernels::ConstMatrix messages = own_messages
-                                            ? kernels::ConstMatrix{made.data(), from.size(), stage.message_columns()}
-                                            : kernels::ConstMatrix{below.data(), from.size(), in};
+  const RowBuffer made = own_messages ? run_messages(stage, below) : RowBuffer();
+  const ConstRows kept = std::as_const(below).rows(), messages = own_messages ? made.rows() : kept;
   const FeatureMatrix no_features;
-  Buffer<float> out(rows.size() * width);
+  RowBuffer out(rows.size(), stage.out(), stage.out_precision());
   for_each_block(rows, [&](const Slots& slots) {
-    const Buffer<float> gathered = aggregate(others_, slots, rows, from, messages);
-    const Buffer<float> own = gather(slots, rows, from, below.data(), in);
-    Buffer<float> z(slots.size() * width);
+    const RowBuffer gathered = aggregate(others_, slots, rows, from, messages);
+    const RowBuffer own = gather(slots, rows, from, kept);
+    RowBuffer z(slots.size(), stage.out(), stage.out_precision());
     const InferenceRows inferred{.x = no_features,
                                  .aggregated_x = no_features,
                                  .begin = 0,
                                  .end = static_cast<NodeId>(slots.size()),
-                                 .own = {own.data(), slots.size(), in},
-                                 .aggregated = {gathered.data(), slots.size(), messages.columns}};
-    stage.infer(inferred, {z.data(), slots.size(), width});
-    scatter(slots, z.data(), width, out);
+                                 .own = own.rows(),
+                                 .aggregated = gathered.rows()};
+    stage.infer(inferred, z.rows());
+    scatter(slots, z.rows(), out);
   });
   return out;
 }
 
 SlabMatrix NeighbourhoodInference::run() const {
-  Buffer<float> embeddings;
+  RowBuffer embeddings;
   for (const InferenceStage& whole : model_.stages()) {
     if (whole.number() > layer_) break;
-    const InferenceStage stage = whole.number() == layer_ ? whole.ending() : whole;
+    InferenceStage stage = whole.number() == layer_ ? whole.ending() : whole;
+    stage.pack_weights();
     embeddings = stage.messages() == Messages::kNone ? run_first(stage) : run_stage(stage, std::move(embeddings));
   }
   check_mappings();
-  const size_t width = model_.layer_width(layer_);
-  SlabMatrix out(nodes_.size(), width, 0);
+  SlabMatrix out(nodes_.size(), model_.layer_width(layer_), 0);
   for (size_t i = 0; i < nodes_.size(); ++i)
-    std::copy_n(embeddings.data() + place_of(nodes_[i], rows_[layer_]) * width, width, out.matrix().row(i));
+    copy_row(embeddings.rows(), place_of(nodes_[i], rows_[layer_]), out.all(), i);
   return out;
 }
 

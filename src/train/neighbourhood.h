@@ -11,6 +11,7 @@
 
 #include "graph/dataset.h"
 #include "graph/normalised_rows.h"
+#include "kernels/row_buffer.h"
 #include "nn/inference_stage.h"
 #include "nn/model.h"
 #include "train/slab_matrix.h"
@@ -47,12 +48,12 @@ class NeighbourhoodInference {
   uint64_t bytes() const;
   template <class Work>
   void for_each_block(const Rows& rows, Work&& work) const;
-  Buffer<float> run_first(const InferenceStage& stage) const;
-  Buffer<float> run_messages(const InferenceStage& stage, Buffer<float>& below) const;
-  Buffer<float> run_stage(const InferenceStage& stage, Buffer<float> below) const;
+  kernels::RowBuffer run_first(const InferenceStage& stage) const;
+  kernels::RowBuffer run_messages(const InferenceStage& stage, kernels::RowBuffer& below) const;
+  kernels::RowBuffer run_stage(const InferenceStage& stage, kernels::RowBuffer below) const;
   // N(A)·H of the rows in the slots, where `source` holds rows `from` of H.
-  Buffer<float> aggregate(const NormalisedRows& normalised, const Slots& slots, const Rows& rows, const Rows& from,
-                          kernels::ConstMatrix source) const;
+  kernels::RowBuffer aggregate(const NormalisedRows& normalised, const Slots& slots, const Rows& rows, const Rows& from,
+                               kernels::ConstRows source) const;
 
   const Model& model_;
   const Dataset& data_;

@@ -12,6 +12,9 @@
 #include "train/slot_gradients.h"
 
 namespace cgcn {
+
+using kernels::Precision;
+
 namespace {
 
 // Before there are clusters: those of a batch are taken for a little larger than the mean, and for twice as well
@@ -39,7 +42,7 @@ void require_possible(const RunOptions& options, const Dataset& data) {
   if (options.method.method == Method::kVrGcn && options.train.batches_per_step > 1)
     throw Error("vrgcn keeps a history of embeddings that every batch changes: a step has one batch, in one process",
                 "--batches-per-step", "leave it and mpirun out, or use another --method");
-  if (options.method.method == Method::kVrGcn && options.model.precision == kernels::Precision::kBFloat16)
+  if (options.method.method == Method::kVrGcn && options.model.precision == Precision::kBFloat16)
     throw Error("vrgcn's history of embeddings is float32", "--precision bfloat16",
                 "leave it out, or use another --method");
   if (options.method.first_layer == FirstLayer::kBatch && !options.model.input_projection &&
@@ -123,12 +126,12 @@ uint64_t model_bytes(const TrainingPlan& plan, const Model& model) {
   return resident_model_bytes(plan, model) + best + loaded;
 }
 
-uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates) {
+uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates, Precision kept) {
   ColumnScaling scaling;
   scaling.rows = options.train.normalise_rows;
   if (options.train.standardise) scaling.mean.resize(1);
   const uint64_t copied = scaling.copied_bytes(features, aggregates);
-  const bool rounds = options.model.precision == kernels::Precision::kBFloat16 && features.is_dense();
+  const bool rounds = kept == Precision::kBFloat16 && features.is_dense();
   return copied + (copied > 0 && rounds ? features.num_entries() * sizeof(BFloat16) : 0);  // one of them twice
 }
 
@@ -164,9 +167,9 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
   }
   if (options.method.method == Method::kVrGcn) bytes += EmbeddingHistory::planned_bytes(model, nodes);
   bytes += model_bytes(plan, model) + model.workspace_bytes();
-  bytes += share_of(share, scaled_bytes(options, data.features, plan.takes_product()));
+  bytes += share_of(share, scaled_bytes(options, data.features, plan.takes_product(), options.model.precision));
   bytes += least_evaluation_memory(model, data, options.train.smooth) +
-           scaled_bytes(options, data.features, options.evaluated_product().has_value());
+           scaled_bytes(options, data.features, options.evaluated_product().has_value(), Precision::kFloat32);
   bytes = std::max(bytes, least_aggregation_memory(data));
   if (options.train.evaluation.kind == EvaluationKind::kClusters)
     bytes = std::max(

@@ -36,8 +36,10 @@ ModelShape shape_of(const Dataset& data);
 uint64_t resident_model_bytes(const TrainingPlan& plan, const Model& model);
 // … and the weights of the best epoch until they are saved, or those that are read from a checkpoint.
 uint64_t model_bytes(const TrainingPlan& plan, const Model& model);
-// Copies of the features if they are scaled. Before the scaling is measured: only whether there will be one counts.
-uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates);
+// Copies of the features if they are scaled, in float32 and then rounded one after another if batches read them in
+// bfloat16. Before the scaling is measured: only whether there will be one counts.
+uint64_t scaled_bytes(const RunOptions& options, const FeatureMatrix& features, bool aggregates,
+                      kernels::Precision kept);
 
 // What training takes at least, in addition to what the process has now, as far as that can be told before there are
 // clusters.

@@ -31,8 +31,8 @@ void require_same_features(const SavedModel& saved, const Dataset& data) {
     refuse(fmt::format("has no features, and the model was trained on {} of them", shape.input_columns),
            "import the graph with the same features");
   if (saved.scaling.columns.empty() && data.features.columns() != shape.input_columns)
-    refuse(fmt::format("has {} feature columns, but the model was trained on {}", data.features.columns(),
-                       shape.input_columns));
+    refuse(fmt::format("has {} feature column{}, but the model was trained on {}", data.features.columns(),
+                       data.features.columns() == 1 ? "" : "s", shape.input_columns));
   if (data.features.is_dense() == shape.sparse_input)
     refuse(fmt::format("has {} features, but the model was trained on {} ones", shape.sparse_input ? "dense" : "sparse",
                        shape.sparse_input ? "sparse" : "dense"));
@@ -89,6 +89,34 @@ std::vector<uint32_t> match_columns(const SavedModel& saved, const Dataset& data
   return columns;
 }
 
+bool are_numbers(const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == std::string::npos;
+  });
+}
+
+// Classes that are numbers are matched by them: an import names those of a graph without class 0 by the numbers that
+// occur. A number that the model does not know leaves everything as it is, to be refused.
+void match_classes(const SavedModel& saved, Dataset& data) {
+  const std::vector<std::string>&trained = saved.trained_on.class_names, &found = data.class_names;
+  const Labels& labels = data.labels;
+  if (!labels.present() || labels.multi_label() || labels.regression() || saved.shape.multi_label ||
+      saved.shape.regression || trained == found || !are_numbers(trained) || !are_numbers(found))
+    return;
+  std::unordered_map<std::string, int32_t> place;
+  for (uint32_t c = 0; c < saved.shape.num_classes; ++c)
+    place.emplace(c < trained.size() ? trained[c] : std::to_string(c), static_cast<int32_t>(c));
+  std::vector<int32_t> classes(labels.classes().begin(), labels.classes().end());
+  for (int32_t& label : classes) {
+    if (label < 0) continue;
+    const auto known = place.find(data.class_name(static_cast<uint32_t>(label)));
+    if (known == place.end()) return;
+    label = known->second;
+  }
+  data.labels = Labels::single(std::move(classes), saved.shape.num_classes);
+  data.class_names = trained;
+}
+
 // The store that was given, or the one that the model remembers.
 Store open_store(const SavedModel& saved, const fs::path& given) {
   if (!given.empty()) return Store(given);
@@ -112,26 +140,27 @@ void require_memory_for(const fs::path& run, uint64_t budget) {
                 fmt::format("more than {}", format_bytes(memory_figures().rss + kMemoryMargin + 2 * largest)));
 }
 
-SavedModel load_within(const fs::path& run, uint64_t budget) {
+SavedModel load_within(const fs::path& run, uint64_t budget, const PrecisionOptions& precision) {
   require_memory_for(run, budget);
-  return load_model(kept_checkpoint(run));
+  return load_model(kept_checkpoint(run), precision);
 }
 
 }  // namespace
 
-Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory, dist::Group& group)
+Predictor::Predictor(const fs::path& run, const fs::path& store, const MemoryOptions& memory, dist::Group& group,
+                     const PrecisionOptions& precision)
     : group_(group),
       memory_(memory.budget(group.ranks_on_this_host())),
-      saved_(load_within(run, memory_)),
+      saved_(load_within(run, memory_, precision)),
       store_(open_store(saved_, store)),
       data_(store_.dataset()) {
   fit_model_to_data();
 }
 
-Predictor::Predictor(const fs::path& run, Store store, const MemoryOptions& memory)
+Predictor::Predictor(const fs::path& run, Store store, const MemoryOptions& memory, const PrecisionOptions& precision)
     : group_(dist::no_group()),
       memory_(memory.budget()),
-      saved_(load_within(run, memory_)),
+      saved_(load_within(run, memory_, precision)),
       store_(std::move(store)),
       data_(store_.dataset()) {
   fit_model_to_data();
@@ -140,6 +169,7 @@ Predictor::Predictor(const fs::path& run, Store store, const MemoryOptions& memo
 void Predictor::fit_model_to_data() {
   saved_.scaling.columns = match_columns(saved_, data_);
   require_same_features(saved_, data_);
+  match_classes(saved_, data_);
   std::error_code problem;
   if (data_.content_hash != saved_.trained_on.content_hash &&
       fs::equivalent(store_.path(), saved_.trained_on.store, problem))
@@ -150,6 +180,11 @@ void Predictor::fit_model_to_data() {
 std::string Predictor::class_name(uint32_t label) const {
   const std::vector<std::string>& names = saved_.trained_on.class_names;
   return label < names.size() ? names[label] : std::to_string(label);
+}
+
+int32_t Predictor::class_number(uint32_t label) const {
+  const std::vector<std::string>& names = saved_.trained_on.class_names;
+  return label < names.size() && are_numbers(names) ? std::stoi(names[label]) : static_cast<int32_t>(label);
 }
 
 const PreparedFeatures& Predictor::features() {
@@ -246,15 +281,30 @@ Evaluation Predictor::score(const EvaluationOptions& options, Smoothing smoothin
     return evaluator->evaluate(*saved_.model, saved_.rule);
   }
   const InferenceInput input = inference_input();
-  return evaluate_exactly(
-      *saved_.model, input, data_, memory_for_inference(), true,
-      {.ranks = true, .rule = saved_.rule, .smoothing = smoothing, .smooth_by = saved_.options.train.select_by});
+  return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true,
+                          {.ranks = true, .rule = saved_.rule, .smoothing = request_for(smoothing)});
 }
 
 InferenceInput Predictor::inference_input() {
   const PreparedFeatures& prepared = features();
   if (!share_) share_.emplace(group_, data_.graph);
-  return {data_.graph, prepared.x, prepared.aggregated, &*share_};
+  return {data_.graph, prepared.x, prepared.aggregated, &*share_, order()};
+}
+
+// By the clusters of the training, if this is its graph and memory has room for all.
+const InferenceOrder* Predictor::order() {
+  if (order_sought_ || group_.size() > 1) return order_ ? &*order_ : nullptr;
+  order_sought_ = true;
+  const PreparedFeatures& prepared = features();
+  const uint64_t whole = Inference::whole_memory(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}) +
+                         least_evaluation_memory(*saved_.model, data_) + InferenceOrder::bytes(data_.num_nodes());
+  if (data_.content_hash != saved_.trained_on.content_hash || memory_for_inference() < whole ||
+      !InferenceOrder::helps(uint64_t{data_.num_nodes()} * saved_.options.model.hidden * sizeof(float)))
+    return nullptr;
+  const PartitionOptions partition = saved_.options.method.partition(saved_.options.partition);
+  if (const std::optional<ClusterLayout> layout = find_partition(store_, partition))
+    order_.emplace(data_.graph, layout->order.span(), layout->cluster_offsets.span());
+  return order_ ? &*order_ : nullptr;
 }
 
 // What the store's mapped pages take now is given back first: they are read again, block by block.
@@ -281,18 +331,27 @@ SlabMatrix Predictor::embeddings(uint32_t layer) {
   return share_->is_alone() ? std::move(rows) : share_->collect_all(rows, memory_left(memory_) / 2);
 }
 
-SlabMatrix Predictor::smoothed_logits(Smoothing smoothing) {
+SmoothingRequest Predictor::request_for(Smoothing smoothing) const {
+  const TrainOptions& trained = saved_.options.train;
+  return {smoothing, trained.select_by, trained.thresholds == Thresholds::kValidation};
+}
+
+Predictor::Output Predictor::output(Smoothing smoothing) {
+  if (smoothing == Smoothing::kNone) return {embeddings(num_layers()), saved_.rule};
   group_.together([&] { require_smoothing(); });
   const InferenceInput input = inference_input();
   const uint64_t memory = inference_memory(least_smoothing_memory(data_, saved_.shape.num_classes));
-  SlabMatrix rows = Inference(*saved_.model, input, memory, true).run();
-  if (!share_->is_alone()) rows = share_->collect_all(rows, memory_left(memory_) / 2);
+  Output output{Inference(*saved_.model, input, memory, true).run(), saved_.rule};
+  if (!share_->is_alone()) output.logits = share_->collect_all(output.logits, memory_left(memory_) / 2);
   group_.on_first([&] {
     const SmoothingChoice choice =
-        smooth_outputs(rows, data_, saved_.rule, smoothing, saved_.options.train.select_by, memory_for_inference());
-    log::note("{}", choice.text());
+        smooth_outputs(output.logits, data_, saved_.rule, request_for(smoothing), memory_for_inference());
+    log::note("smoothing: {}", choice.text());
+    output.smoothed = choice.chosen();
+    if (output.smoothed) output.rule = choice.rule;
   });
-  return rows;
+  output.smoothed = group_.broadcast_value(output.smoothed);
+  return output;
 }
 
 std::optional<SlabMatrix> Predictor::embeddings_of(std::span<const NodeId> nodes, uint32_t layer) {
@@ -313,11 +372,12 @@ std::optional<SlabMatrix> Predictor::neighbourhood_of(std::span<const NodeId> no
   return inference.run();
 }
 
-double Predictor::temperature() const {
-  if (!saved_.rule.temperature)
+double Predictor::Output::temperature() const {
+  if (smoothed) return 1;
+  if (!rule.temperature)
     throw Error("the model has no temperature: it was trained without validation nodes, or its test was not finished",
                 "--calibrated", "leave it out, or train with validation nodes");
-  return *saved_.rule.temperature;
+  return *rule.temperature;
 }
 
 void to_probabilities(std::span<float> logits, bool multi_label, double temperature) {

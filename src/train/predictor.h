@@ -16,17 +16,18 @@ class Predictor {
   // Error if the graph's features or classes are not those that the model knows.
   // group: its ranks have a predictor each, and call the same functions; it outlives them.
   explicit Predictor(const fs::path& run, const fs::path& store = {}, const MemoryOptions& memory = {},
-                     dist::Group& group = dist::no_group());
+                     dist::Group& group = dist::no_group(), const PrecisionOptions& precision = {});
 
-  Predictor(const fs::path& run, Store store, const MemoryOptions& memory);
+  Predictor(const fs::path& run, Store store, const MemoryOptions& memory, const PrecisionOptions& precision = {});
 
   const Dataset& data() const { return data_; }
   const SavedModel& saved() const { return saved_; }
-  // For calibrated probabilities. Error if the model has none.
-  double temperature() const;
   uint32_t num_layers() const { return saved_.model->num_layers(); }
   // What the model calls its classes; numbers if it has no names.
   std::string class_name(uint32_t label) const;
+
+  // The same in an array: the number that its name is, if all names are whole numbers.
+  int32_t class_number(uint32_t label) const;
 
   // What `asked` means for this model and graph: kTrained is how its test was smoothed, or nothing, with a note, if the
   // graph has no labels to smooth by.
@@ -40,8 +41,18 @@ class Predictor {
   // H_layer of all nodes, in the order of the store; the last layer's are the logits. In a group the first rank has
   // them, the others get a matrix of no rows; so below.
   SlabMatrix embeddings(uint32_t layer);
-  // The logits of all nodes after smoothing; the same on the first rank alone.
-  SlabMatrix smoothed_logits(Smoothing smoothing);
+
+  // Logits, and how they become classes and probabilities.
+  struct Output {
+    SlabMatrix logits;
+    OutputRule rule;
+    bool smoothed = false;  // their probabilities are calibrated as they are
+
+    // That they are divided by for calibrated probabilities. Error if the model has none.
+    double temperature() const;
+  };
+  // Of all nodes; not kTrained. In a group: of the first rank.
+  Output output(Smoothing smoothing);
   // Row i is that of nodes[i], bit for bit as of all nodes. Nothing if it is cheaper to compute all of them.
   std::optional<SlabMatrix> embeddings_of(std::span<const NodeId> nodes, uint32_t layer);
 
@@ -54,8 +65,10 @@ class Predictor {
   void fit_model_to_data();  // Error if they do not fit
   Evaluation score(const EvaluationOptions& options, Smoothing smoothing);
   void require_smoothing() const;
+  SmoothingRequest request_for(Smoothing smoothing) const;
   void require_comparable() const;
   InferenceInput inference_input();
+  const InferenceOrder* order();
   std::optional<SlabMatrix> neighbourhood_of(std::span<const NodeId> nodes, uint32_t layer) const;
 
   dist::Group& group_;
@@ -65,6 +78,8 @@ class Predictor {
   Dataset data_;
   std::optional<PreparedFeatures> features_;
   std::optional<GraphShare> share_;
+  bool order_sought_ = false;
+  std::optional<InferenceOrder> order_;
 };
 
 // In place, from logits: softmax, or the sigmoid of each if a node may have many classes. temperature: divides them

@@ -29,7 +29,7 @@ ColumnScaling choose_scaling(const TrainingPlan& plan) {
 // bfloat16 what a batch reads is rounded once: on disk, or in memory if it was scaled.
 PreparedFeatures prepare_batch_features(const TrainingPlan& plan, const TrainingInput& input) {
   const uint64_t left = memory_left(plan.budget);
-  if (left < scaled_bytes(plan.options, input.layout.data.features, plan.takes_product()))
+  if (left < scaled_bytes(plan.options, input.layout.data.features, plan.takes_product(), plan.options.model.precision))
     refuse_memory_left(forecast_training_memory(plan), "the scaled features");
   const auto product = plan.takes_product() ? std::optional(plan.options.first_normalisation()) : std::nullopt;
   const ClusterLayout& layout = input.layout;
@@ -87,8 +87,8 @@ class InputPlan {
                                   SlotGradients::planned_row_bytes(model, sparse_entries_,
                                                                    plan.options.train.batches_per_step, plan.ranks));
     if (input.cluster_evaluator) memory_.need("evaluation in blocks", input.cluster_evaluator->buffer_bytes(model));
-    const uint64_t scaled =
-        scaled_bytes(plan.options, plan.data.features, plan.options.evaluated_product().has_value());
+    const uint64_t scaled = scaled_bytes(plan.options, plan.data.features, plan.options.evaluated_product().has_value(),
+                                         Precision::kFloat32);
     memory_.need_at_times("exact evaluation",
                           least_evaluation_memory(model, plan.data, plan.options.train.smooth) + scaled);
     memory_.settle(plan.budget, "this training");

@@ -102,28 +102,6 @@ double average_precision(const RankedClass& ranked) {
   return sum / static_cast<double>(ranked.with.size());
 }
 
-float best_threshold(const RankedClass& ranked) {
-  if (ranked.with.empty()) return 0;
-  float best = 0, above = 0;
-  double best_f1 = -1, f1 = -1;
-  // The threshold of a step is known at the next one: 0 if that lies between their logits, else half-way.
-  const auto offer = [&](float below) {
-    float threshold = below <= 0 && above > 0 ? 0 : below + (above - below) / 2;
-    if (!(threshold < above)) threshold = below;
-    if (f1 > best_f1 || (f1 == best_f1 && std::abs(threshold) < std::abs(best))) {
-      best_f1 = f1;
-      best = threshold;
-    }
-  };
-  walk_down(ranked, [&](float logit, size_t with, size_t without) {
-    if (f1 >= 0) offer(logit);
-    f1 = 2 * static_cast<double>(with) / static_cast<double>(with + without + ranked.with.size());
-    above = logit;
-  });
-  offer(above - 1);  // below all of them
-  return best;
-}
-
 void for_each_ranked_class(const SlabMatrix& logits, const Dataset& data, Role role, uint64_t memory,
                            const std::function<void(uint32_t, const RankedClass&)>& use) {
   CGCN_CHECK(has_ranking(data.labels) && logits.rows() >= data.num_nodes());

@@ -1,5 +1,4 @@
-// What depends on the order of nodes by their logit, class by class: area under the ROC curve, average precision, and
-// the threshold with the best F1.
+// What depends on the order of nodes by their logit, class by class: area under the ROC curve and average precision.
 //
 // The logits of all nodes may be larger than memory: as many classes as fit are gathered in one pass over their rows.
 // Every class is computed on its own, so that neither the memory nor the threads change a bit.
@@ -30,8 +29,6 @@ struct RankedClass {
 double roc_auc(const RankedClass& ranked);
 // Σ_k (R_k - R_{k-1})·P_k over the distinct logits from the highest on, as scikit-learn defines it. Some must have it.
 double average_precision(const RankedClass& ranked);
-// Between two logits: where “above it” has the highest F1; among equals the nearest to 0. 0 if nobody has the class.
-float best_threshold(const RankedClass& ranked);
 
 // Calls use(class, ranked), on several threads. Two classes of one per node: once, for kPositiveClass by the
 // difference of the logits. logits: a row for each node of data. memory: for what is gathered; one class is gathered in

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "graph/feature_encoding.h"
 #include "train/ranking.h"
 #include "train/selection.h"
 
@@ -49,13 +50,39 @@ nlohmann::json describe_tally(const Tally& tally, const std::function<std::strin
   return json;
 }
 
+std::string describe_never_predicted(const TrainingSummary& summary, const Dataset& data) {
+  if (data.labels.regression()) return {};
+  const Evaluation& evaluation = *summary.evaluation;
+  std::vector<std::string> unlearnt, unseen;  // … of which the latter has no training node
+  for (uint32_t c = 0; c < data.labels.num_classes(); ++c) {
+    uint64_t having = 0, predicted = 0;
+    for (const Tally* tally : {&evaluation.validation, &evaluation.test}) {
+      const ClassCounts& counts = tally->classes()[c];
+      having += counts.support();
+      predicted += counts.true_positives + counts.false_positives;
+    }
+    if (having > 0 && predicted == 0)
+      (evaluation.train.classes()[c].support() > 0 ? unlearnt : unseen).push_back(data.class_name(c));
+  }
+  const auto say = [](const std::vector<std::string>& names, const std::string& hint) {
+    return names.empty() ? std::string()
+           : names.size() == 1
+               ? fmt::format("class {} is never predicted{}", names[0], hint)
+               : fmt::format("{} classes are never predicted ({}){}", names.size(), list_some(names), hint);
+  };
+  const std::string first = say(unlearnt, summary.weighted_classes ? "" : ": try --class-weights balanced"),
+                    second = say(unseen, ": no training node has it");
+  return first + (first.empty() || second.empty() ? "" : "; ") + second;
+}
+
 nlohmann::json describe_smoothing(const SmoothingChoice& choice) {
   return {{"correct", choice.correct},
           {"smooth", choice.smooth},
           {"score", selection_name(choice.by)},
           {"validation_before", shown_score(choice.before, choice.by)},
           {"validation_after", shown_score(choice.after, choice.by)},
-          {"test_before", choice.test_before}};
+          {"test_before", choice.test_before},
+          {"temperature", choice.temperature}};
 }
 
 nlohmann::json describe_epoch(const EpochRecord& record) {
@@ -125,6 +152,7 @@ nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& da
                            {"model_bytes", summary.model_bytes},
                            {"workspace_bytes", summary.workspace_bytes}};
   if (evaluation.rule.temperature) result["temperature"] = *evaluation.rule.temperature;
+  if (const std::string text = describe_never_predicted(summary, data); !text.empty()) result["never_predicted"] = text;
   if (evaluation.smoothing) result["smoothing"] = describe_smoothing(*evaluation.smoothing);
   return result;
 }

@@ -39,6 +39,7 @@ struct TrainingSummary {
   uint64_t weights = 0;
   double train_seconds = 0, total_seconds = 0;
   std::optional<Evaluation> evaluation;  // of the kept model, on the whole graph
+  bool weighted_classes = false;         // --class-weights
   Work work;                             // of all epochs
   uint64_t graph_bytes = 0;              // the training graph's edges, mapped
   uint64_t features_bytes = 0;           // X and A·X of its nodes, mapped or in memory
@@ -55,6 +56,9 @@ struct TrainingSummary {
 
 // Scores, counts per class, and the confusion matrix if there is one.
 nlohmann::json describe_tally(const Tally& tally, const std::function<std::string(uint32_t)>& class_name);
+// "class X is never predicted: try --class-weights balanced", of classes that validation or test nodes have; empty:
+// each is.
+std::string describe_never_predicted(const TrainingSummary& summary, const Dataset& data);
 nlohmann::json describe_smoothing(const SmoothingChoice& choice);
 nlohmann::json describe_epoch(const EpochRecord& record);
 nlohmann::json describe_result(const TrainingSummary& summary, const Dataset& data);

@@ -22,12 +22,14 @@ bool RunEvaluation::ranks() const { return selects_by_rank(plan_.options.train.s
 
 Evaluation RunEvaluation::test(RowSample* hidden) {
   const TrainOptions& options = plan_.options.train;
-  const OutputWork work{.ranks = true,
-                        .rule = rule(),
-                        .fits_temperature = true,
-                        .chooses_thresholds = options.thresholds == Thresholds::kValidation,
-                        .smoothing = is_smoothable(plan_.data) ? options.smooth : Smoothing::kNone,
-                        .smooth_by = options.select_by};
+  const bool chooses = options.thresholds == Thresholds::kValidation;
+  const OutputWork work{
+      .ranks = true,
+      .rule = rule(),
+      .fits_temperature = true,
+      .chooses_thresholds = chooses,
+      .thresholds_by = options.select_by,
+      .smoothing = {is_smoothable(plan_.data) ? options.smooth : Smoothing::kNone, options.select_by, chooses}};
   return evaluate_exactly_in_budget(/*show_progress=*/true, work, hidden);
 }
 
@@ -90,10 +92,16 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const O
   const Dataset& data = plan_.data;
   const PreparedFeatures& features = whole();
   if (!share_) share_.emplace(group_, data.graph);
-  const InferenceInput input{data.graph, features.x, features.aggregated, &*share_};
-  const uint64_t least = least_evaluation_memory(model_, data, work.smoothing);
-  const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) <= plan_.budget;
-  uint64_t memory = plan_.budget;
+  InferenceInput input{data.graph, features.x, features.aggregated, &*share_};
+  const uint64_t least = least_evaluation_memory(model_, data, work.smoothing.kind);
+  const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) +
+                         InferenceOrder::bytes(data.num_nodes()) <=
+                     plan_.budget;
+  const uint64_t rows = uint64_t{data.num_nodes()} * plan_.options.model.hidden * sizeof(float);
+  if (roomy && !order_ && group_.size() == 1 && InferenceOrder::helps(rows))
+    order_.emplace(data.graph, input_.layout.order.span(), input_.layout.cluster_offsets.span());
+  if (roomy && order_) input.order = &*order_;
+  uint64_t memory = plan_.budget - std::min(plan_.budget, input_.training_memory);
   if (!roomy) {  // what was planned, or less if the program has come to take more than its margin
     release_pages();
     memory = std::min(input_.evaluation_memory, std::max(least, memory_left(plan_.budget)));

@@ -35,6 +35,7 @@ class RunEvaluation {
   dist::Group& group_;
   std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
   std::optional<GraphShare> share_;        // the same
+  std::optional<InferenceOrder> order_;    // the same, if memory has room for all
   // If the rows that validation nodes need are far fewer than all.
   std::optional<Dataset> scaled_;  // with the features as the model takes them
   std::vector<NodeId> nodes_;      // those of validation

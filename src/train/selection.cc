@@ -8,30 +8,30 @@ namespace cgcn {
 namespace {
 
 struct ScoreName {
-  const char* name;
+  const char *name, *key;
   bool percent, negated;
 };
 
 ScoreName name_of(SelectBy by) {
   switch (by) {
     case SelectBy::kLoss:
-      return {"loss", false, true};
+      return {"loss", "loss", false, true};
     case SelectBy::kR2:
-      return {"R²", false, false};
+      return {"R²", "r2", false, false};
     case SelectBy::kMae:
-      return {"MAE", false, true};
+      return {"MAE", "mae", false, true};
     case SelectBy::kRmse:
-      return {"RMSE", false, true};
+      return {"RMSE", "rmse", false, true};
     case SelectBy::kMacroF1:
-      return {"macro F1", true, false};
+      return {"macro F1", "macro_f1", true, false};
     case SelectBy::kAccuracy:
-      return {"accuracy", true, false};
+      return {"accuracy", "accuracy", true, false};
     case SelectBy::kRocAuc:
-      return {"ROC-AUC", true, false};
+      return {"ROC-AUC", "roc_auc", true, false};
     case SelectBy::kAveragePrecision:
-      return {"average precision", true, false};
+      return {"average precision", "average_precision", true, false};
     default:
-      return {"F1", true, false};
+      return {"F1", "micro_f1", true, false};
   }
 }
 
@@ -75,17 +75,22 @@ double selection_score(const Scores& scores, SelectBy by) {
 }
 
 std::string selection_name(SelectBy by) { return name_of(by).name; }
+std::string selection_key(SelectBy by) { return name_of(by).key; }
 
 double shown_score(double score, SelectBy by) { return name_of(by).negated ? -score : score; }
 
-std::string show_selection(double score, SelectBy by) {
+std::string show_score(double score, SelectBy by) {
   const ScoreName name = name_of(by);
-  return fmt::format("{} {}{}", name.name, number(score, name), name.percent ? " %" : "");
+  return number(score, name) + (name.percent ? " %" : "");
+}
+
+std::string show_selection(double score, SelectBy by) {
+  return fmt::format("{} {}", name_of(by).name, show_score(score, by));
 }
 
 std::string show_change(double before, double after, SelectBy by) {
   const ScoreName name = name_of(by);
-  return fmt::format("{} to {}{}", show_selection(before, by), number(after, name), name.percent ? " %" : "");
+  return fmt::format("{} {} to {}", name.name, show_score(before, by), show_score(after, by));
 }
 
 std::string show_spread(double mean, double deviation, SelectBy by) {

@@ -26,8 +26,11 @@ double selection_score(const Scores& scores, SelectBy by);
 
 // "F1", "loss".
 std::string selection_name(SelectBy by);
+// As scores have it in JSON: "micro_f1", "loss".
+std::string selection_key(SelectBy by);
 // As it is told: a loss or an error is positive again.
 double shown_score(double score, SelectBy by);
+std::string show_score(double score, SelectBy by);  // "91.20 %", "0.1234"
 // "F1 91.20 %", "loss 0.1234".
 std::string show_selection(double score, SelectBy by);
 std::string show_change(double before, double after, SelectBy by);    // "F1 91.20 % to 91.60 %"

@@ -16,14 +16,15 @@
 namespace cgcn {
 namespace {
 
-using kernels::ConstMatrix;
-using kernels::Matrix;
+using kernels::ConstRows;
+using kernels::Precision;
 using kernels::RowRange;
+using kernels::Rows;
 
 // Rows of it are read in any order: in large pages most of their addresses are at hand, and fewer are to be cleared.
-Buffer<float> large_buffer(size_t size) {
-  Buffer<float> buffer(size);
-  prefer_huge_pages(buffer.data(), size * sizeof(float));
+Buffer<char> large_buffer(size_t bytes) {
+  Buffer<char> buffer(bytes);
+  prefer_huge_pages(buffer.data(), bytes);
   return buffer;
 }
 
@@ -47,49 +48,50 @@ int open_unnamed_file(const fs::path& folder) {
 
 }  // namespace
 
-SlabMatrix::SlabMatrix(size_t rows, size_t columns, size_t slab_columns)
-    : rows_(rows), columns_(columns), slab_columns_(std::min(slab_columns, columns)) {
+SlabRows::SlabRows(size_t rows, size_t columns, Precision precision, size_t slab_columns)
+    : rows_(rows), columns_(columns), slab_columns_(std::min(slab_columns, columns)), precision_(precision) {
   if (!spilled()) {
-    memory_ = large_buffer(rows * columns);
+    memory_ = large_buffer(this->bytes(rows * columns));
     return;
   }
   const fs::path folder = scratch_folder();
-  const uint64_t bytes = uint64_t{rows} * columns * sizeof(float);
+  const uint64_t bytes = this->bytes(rows * columns);
   if (const uint64_t room = free_disk_space(folder); room < bytes)
     throw Error(fmt::format("embeddings of {} do not fit: {} are free", format_bytes(bytes), format_bytes(room)),
                 folder.string(), "set TMPDIR to a folder on a disk with room, or give more --memory");
   file_ = open_unnamed_file(folder);
 }
 
-SlabMatrix::~SlabMatrix() {
+SlabRows::~SlabRows() {
   if (file_ >= 0) ::close(file_);
 }
-SlabMatrix::SlabMatrix(SlabMatrix&& other) noexcept { *this = std::move(other); }
-SlabMatrix& SlabMatrix::operator=(SlabMatrix&& other) noexcept {
+SlabRows::SlabRows(SlabRows&& other) noexcept { *this = std::move(other); }
+SlabRows& SlabRows::operator=(SlabRows&& other) noexcept {
   std::swap(rows_, other.rows_);
   std::swap(columns_, other.columns_);
   std::swap(slab_columns_, other.slab_columns_);
+  std::swap(precision_, other.precision_);
   std::swap(memory_, other.memory_);
   std::swap(file_, other.file_);
   return *this;
 }
 
-size_t SlabMatrix::num_slabs() const { return spilled() ? (columns_ + slab_columns_ - 1) / slab_columns_ : 1; }
+size_t SlabRows::num_slabs() const { return spilled() ? (columns_ + slab_columns_ - 1) / slab_columns_ : 1; }
 
-RowRange SlabMatrix::slab_columns(size_t slab) const {
+RowRange SlabRows::slab_columns(size_t slab) const {
   if (!spilled()) return {0, columns_};
   return {slab * slab_columns_, std::min(columns_, (slab + 1) * slab_columns_)};
 }
 
-uint64_t SlabMatrix::position(size_t slab, size_t row) const {
+uint64_t SlabRows::position(size_t slab, size_t row) const {
   const RowRange range = slab_columns(slab);
-  return (uint64_t{rows_} * range.begin + uint64_t{row} * range.size()) * sizeof(float);
+  return bytes(rows_ * range.begin + row * range.size());
 }
 
-void SlabMatrix::read_slab_rows(size_t slab, RowRange range, float* values) const {
-  size_t bytes = range.size() * slab_columns(slab).size() * sizeof(float);
+void SlabRows::read_slab_rows(size_t slab, RowRange range, void* values) const {
+  size_t bytes = this->bytes(range.size() * slab_columns(slab).size());
   uint64_t at = position(slab, range.begin);
-  for (char* to = reinterpret_cast<char*>(values); bytes > 0;) {
+  for (char* to = static_cast<char*>(values); bytes > 0;) {
     const ssize_t done = ::pread(file_, to, bytes, static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) fail_transfer("read", done == 0 ? EIO : errno);
@@ -99,10 +101,10 @@ void SlabMatrix::read_slab_rows(size_t slab, RowRange range, float* values) cons
   }
 }
 
-void SlabMatrix::write_slab_rows(size_t slab, RowRange range, const float* values) {
-  size_t bytes = range.size() * slab_columns(slab).size() * sizeof(float);
+void SlabRows::write_slab_rows(size_t slab, RowRange range, const void* values) {
+  size_t bytes = this->bytes(range.size() * slab_columns(slab).size());
   uint64_t at = position(slab, range.begin);
-  for (const char* from = reinterpret_cast<const char*>(values); bytes > 0;) {
+  for (const char* from = static_cast<const char*>(values); bytes > 0;) {
     const ssize_t done = ::pwrite(file_, from, bytes, static_cast<off_t>(at));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) fail_transfer("write", done < 0 ? errno : ENOSPC);
@@ -112,45 +114,49 @@ void SlabMatrix::write_slab_rows(size_t slab, RowRange range, const float* value
   }
 }
 
-ConstMatrix SlabMatrix::read_rows(RowRange range, float* scratch) const {
-  if (!spilled()) return matrix().rows_from(range.begin, range.end);
-  Buffer<float> piece(range.size() * slab_columns_);
+ConstRows SlabRows::read(RowRange range, void* scratch) const {
+  if (!spilled()) return all().rows_from(range.begin, range.end);
+  auto* const to = static_cast<char*>(scratch);
+  Buffer<char> piece(bytes(range.size() * slab_columns_));
   for (size_t slab = 0; slab < num_slabs(); ++slab) {
     const RowRange columns = slab_columns(slab);
     read_slab_rows(slab, range, piece.data());
     for (size_t r = 0; r < range.size(); ++r)
-      std::memcpy(scratch + r * columns_ + columns.begin, piece.data() + r * columns.size(),
-                  columns.size() * sizeof(float));
+      std::memcpy(to + bytes(r * columns_ + columns.begin), piece.data() + bytes(r * columns.size()),
+                  bytes(columns.size()));
   }
-  return {scratch, range.size(), columns_};
+  return {scratch, range.size(), columns_, columns_, precision_};
 }
 
-Matrix SlabMatrix::place_rows(RowRange range, float* scratch) {
-  if (!spilled()) return matrix().rows_from(range.begin, range.end);
-  return {scratch, range.size(), columns_};
+Rows SlabRows::place(RowRange range, void* scratch) {
+  if (!spilled()) return all().rows_from(range.begin, range.end);
+  return {scratch, range.size(), columns_, columns_, precision_};
 }
 
-void SlabMatrix::write_rows(RowRange range, const float* scratch) {
+void SlabRows::write(RowRange range, const void* scratch) {
   if (!spilled()) return;
-  Buffer<float> piece(range.size() * slab_columns_);
+  const auto* const from = static_cast<const char*>(scratch);
+  Buffer<char> piece(bytes(range.size() * slab_columns_));
   for (size_t slab = 0; slab < num_slabs(); ++slab) {
     const RowRange columns = slab_columns(slab);
     for (size_t r = 0; r < range.size(); ++r)
-      std::memcpy(piece.data() + r * columns.size(), scratch + r * columns_ + columns.begin,
-                  columns.size() * sizeof(float));
+      std::memcpy(piece.data() + bytes(r * columns.size()), from + bytes(r * columns_ + columns.begin),
+                  bytes(columns.size()));
     write_slab_rows(slab, range, piece.data());
   }
 }
 
-ConstMatrix SlabMatrix::read_slab(size_t slab, Buffer<float>& scratch) const {
-  if (!spilled()) return matrix();
+ConstRows SlabRows::read_slab(size_t slab, Buffer<char>& scratch) const {
+  if (!spilled()) return all();
   const size_t columns = slab_columns(slab).size();
-  if (scratch.size() < rows_ * columns) scratch = large_buffer(rows_ * columns);
+  if (scratch.size() < bytes(rows_ * columns)) scratch = large_buffer(bytes(rows_ * columns));
   constexpr size_t kRowsAtOnce = 4096;
   parallel_blocks(rows_, kRowsAtOnce, [&](size_t begin, size_t end) {
-    read_slab_rows(slab, {begin, end}, scratch.data() + begin * columns);
+    read_slab_rows(slab, {begin, end}, scratch.data() + bytes(begin * columns));
   });
-  return {scratch.data(), rows_, columns};
+  return {scratch.data(), rows_, columns, columns, precision_};
 }
+
+SlabMatrix::SlabMatrix(SlabRows rows) : SlabRows(std::move(rows)) { CGCN_CHECK(precision() == Precision::kFloat32); }
 
 }  // namespace cgcn

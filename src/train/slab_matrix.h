@@ -11,46 +11,67 @@
 
 #include "common/buffer.h"
 #include "common/file.h"
-#include "kernels/matrix.h"
+#include "kernels/bfloat16.h"
 
 namespace cgcn {
 
-class SlabMatrix {
+// Of either precision. Scratch is memory for so many rows as are asked for.
+class SlabRows {
  public:
-  SlabMatrix() = default;  // of no rows
+  SlabRows() = default;  // of no rows
   // slab_columns 0: in memory.
-  SlabMatrix(size_t rows, size_t columns, size_t slab_columns);
-  ~SlabMatrix();
-  SlabMatrix(SlabMatrix&&) noexcept;
-  SlabMatrix& operator=(SlabMatrix&&) noexcept;
+  SlabRows(size_t rows, size_t columns, kernels::Precision precision, size_t slab_columns);
+  ~SlabRows();
+  SlabRows(SlabRows&&) noexcept;
+  SlabRows& operator=(SlabRows&&) noexcept;
 
   size_t rows() const { return rows_; }
   size_t columns() const { return columns_; }
+  kernels::Precision precision() const { return precision_; }
   bool spilled() const { return slab_columns_ > 0; }
 
   // In memory only: the whole of it.
-  kernels::Matrix matrix() { return {memory_.data(), rows_, columns_}; }
-  kernels::ConstMatrix matrix() const { return {memory_.data(), rows_, columns_}; }
+  kernels::Rows all() { return {memory_.data(), rows_, columns_, columns_, precision_}; }
+  kernels::ConstRows all() const { return {memory_.data(), rows_, columns_, columns_, precision_}; }
 
-  // Rows `range`: where they lie, or read into scratch (range.size() × columns floats) and given from there.
-  kernels::ConstMatrix read_rows(kernels::RowRange range, float* scratch) const;
-  // Where to put rows `range`: their place, or scratch, which write_rows then brings to the file.
-  kernels::Matrix place_rows(kernels::RowRange range, float* scratch);
-  void write_rows(kernels::RowRange range, const float* scratch);
+  // Rows `range`: where they lie, or read into scratch and given from there.
+  kernels::ConstRows read(kernels::RowRange range, void* scratch) const;
+  // Where to put rows `range`: their place, or scratch, which write() then brings to the file.
+  kernels::Rows place(kernels::RowRange range, void* scratch);
+  void write(kernels::RowRange range, const void* scratch);
 
   size_t num_slabs() const;
   kernels::RowRange slab_columns(size_t slab) const;  // first and one past the last column
-  // All rows of a slab: where it lies, or read into scratch (rows × slab_columns).
-  kernels::ConstMatrix read_slab(size_t slab, Buffer<float>& scratch) const;
+  // All rows of a slab: where it lies, or read into scratch, which is made as large as it needs.
+  kernels::ConstRows read_slab(size_t slab, Buffer<char>& scratch) const;
   // Spilled only: rows `range` of one slab.
-  void write_slab_rows(size_t slab, kernels::RowRange range, const float* values);
-  void read_slab_rows(size_t slab, kernels::RowRange range, float* values) const;
+  void write_slab_rows(size_t slab, kernels::RowRange range, const void* values);
+  void read_slab_rows(size_t slab, kernels::RowRange range, void* values) const;
 
  private:
   uint64_t position(size_t slab, size_t row) const;
+  size_t bytes(size_t values) const { return values * kernels::bytes_of(precision_); }
   size_t rows_ = 0, columns_ = 0, slab_columns_ = 0;
-  Buffer<float> memory_;
+  kernels::Precision precision_ = kernels::Precision::kFloat32;
+  Buffer<char> memory_;
   int file_ = -1;
+};
+
+// Of float32.
+class SlabMatrix : public SlabRows {
+ public:
+  SlabMatrix() = default;
+  SlabMatrix(size_t rows, size_t columns, size_t slab_columns)
+      : SlabRows(rows, columns, kernels::Precision::kFloat32, slab_columns) {}
+  explicit SlabMatrix(SlabRows rows);
+
+  kernels::Matrix matrix() { return all().floats(); }
+  kernels::ConstMatrix matrix() const { return all().floats(); }
+  kernels::ConstMatrix read_rows(kernels::RowRange range, float* scratch) const {
+    return read(range, scratch).floats();
+  }
+  kernels::Matrix place_rows(kernels::RowRange range, float* scratch) { return place(range, scratch).floats(); }
+  void write_rows(kernels::RowRange range, const float* scratch) { write(range, scratch); }
 };
 
 }  // namespace cgcn

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,11 +17,13 @@
 #include "common/threads.h"
 #include "graph/normalised_rows.h"
 #include "kernels/spmm.h"
+#include "train/calibration.h"
 #include "train/graph_share.h"
 #include "train/metrics.h"
 #include "train/predictor.h"
 #include "train/ranking.h"
 #include "train/selection.h"
+#include "train/thresholds.h"
 
 namespace cgcn {
 namespace {
@@ -30,7 +34,9 @@ using kernels::RowRange;
 
 constexpr size_t kSmoothedRows = 4096;  // read and written at a time
 constexpr double kLargestScale = 1000;
-constexpr double kLeastShare = 0.01, kLeastBit = 0.001;  // t: of one class per node, divided by the classes; of many
+constexpr double kLeastReserve = 1e-6;  // ε: a float holds 1 less that
+// t, which is one of these times that of one class per node, divided by the classes, or of many.
+constexpr double kLeastShare = 0.01, kLeastBit = 0.001, kLeasts[] = {1, 3, 10, 30, 100, 300};
 
 bool is_known(const Dataset& data, NodeId v, Role role) { return data.role(v) == role && data.labels.known(v); }
 
@@ -40,10 +46,11 @@ float label_bit(const Labels& labels, NodeId v, uint32_t c) {
 
 class Smoother {
  public:
-  Smoother(const Dataset& data, const OutputRule& rule, SelectBy by, size_t classes, uint64_t memory)
+  Smoother(const Dataset& data, const SmoothingRequest& request, size_t classes, uint64_t memory)
       : data_(data),
-        rule_(rule),
-        by_(by),
+        kind_(request.kind),
+        by_(selection_of(request.by, data.labels)),
+        chooses_thresholds_(request.chooses_thresholds && data.labels.multi_label()),
         rows_(data.graph, {.kind = NormalisationKind::kSymmetric}),
         nodes_(data.num_nodes()),
         classes_(classes) {
@@ -58,28 +65,31 @@ class Smoother {
     return 4 * kSmoothedRows * classes * sizeof(float) + kInferenceBlock * 1024 * static_cast<uint64_t>(thread_count());
   }
 
-  SmoothingChoice run(SlabMatrix& logits, Smoothing kind) {
+  // rule: of the logits as they are.
+  SmoothingChoice run(SlabMatrix& logits, const OutputRule& rule) {
     SlabMatrix base = make_matrix();
-    rewrite(
+    for_each_row(
         base,
-        [&](RowRange, Matrix out, ConstMatrix) {
-          for (size_t r = 0; r < out.rows; ++r) {
-            if (kind == Smoothing::kLabels)
-              std::fill_n(out.row(r), classes_, 0.0f);
-            else
-              to_probabilities({out.row(r), classes_}, data_.labels.multi_label());
-          }
+        [&](std::span<float> row) {
+          if (kind_ == Smoothing::kLabels)
+            std::fill(row.begin(), row.end(), 0.0f);
+          else
+            to_probabilities(row, data_.labels.multi_label());
         },
         &logits);
     SmoothingChoice choice;
-    if (!std::isfinite(score(logits, by_, Role::kValidation))) by_ = SelectBy::kMicroF1;  // validation has one class
+    if (!std::isfinite(score(logits, rule, Role::kValidation))) by_ = SelectBy::kMicroF1;  // validation has one class
     choice.by = by_;
-    choice.before = choice.after = score(logits, by_, Role::kValidation);
-    choice.test_before = score(logits, SelectBy::kMicroF1, Role::kTest);
-    if (kind == Smoothing::kLabels) choice.after = -INFINITY;  // the model's own scores are no part of it
-    if (kind == Smoothing::kCorrect || kind == Smoothing::kBoth) choose_correction(base, choice);
-    if (kind != Smoothing::kCorrect) choose_smoothing(base, choice);
-    if (choice.chosen()) logits = to_logits(base);
+    choice.before = choice.after = score(logits, rule, Role::kValidation);
+    choice.test_before = score(logits, rule, Role::kTest, SelectBy::kMicroF1);
+    if (kind_ == Smoothing::kLabels) choice.after = -INFINITY;  // the model's own scores are no part of it
+    if (kind_ == Smoothing::kCorrect || kind_ == Smoothing::kBoth) choose_correction(base, choice);
+    if (kind_ != Smoothing::kCorrect) choose_smoothing(base, choice);
+    if (!choice.chosen()) return choice;
+    Output output = to_output(base, true);
+    logits = std::move(output.logits);
+    choice.temperature = output.temperature;
+    choice.rule = std::move(output.rule);
     return choice;
   }
 
@@ -105,6 +115,17 @@ class Smoother {
       });
       matrix.write_rows(range, written.data());
     }
+  }
+
+  // work(row) on every row, which starts as that of `from`, or as it is.
+  template <class Work>
+  void for_each_row(SlabMatrix& matrix, Work&& work, const SlabMatrix* from = nullptr) {
+    rewrite(
+        matrix,
+        [&](RowRange, Matrix out, ConstMatrix) {
+          for (size_t r = 0; r < out.rows; ++r) work(std::span<float>(out.row(r), classes_));
+        },
+        from);
   }
 
   // What is propagated at once is a slab, or all of a matrix that is in memory.
@@ -153,7 +174,8 @@ class Smoother {
   }
 
   // Of the nodes of a role.
-  double score(const SlabMatrix& logits, SelectBy by, Role role) {
+  double score(const SlabMatrix& logits, const OutputRule& rule, Role role) { return score(logits, rule, role, by_); }
+  double score(const SlabMatrix& logits, const OutputRule& rule, Role role, SelectBy by) {
     Tally tally(data_.labels.num_classes(), data_.labels.multi_label());
     Buffer<float> scratch(kSmoothedRows * classes_);
     for (size_t begin = 0; begin < nodes_; begin += kSmoothedRows) {
@@ -162,7 +184,7 @@ class Smoother {
       std::vector<NodeId> scored;
       for (size_t v = range.begin; v < range.end; ++v)
         if (is_known(data_, static_cast<NodeId>(v), role)) scored.push_back(static_cast<NodeId>(v));
-      tally.add(rows.data, classes_, static_cast<NodeId>(begin), scored, data_.labels, rule_);
+      tally.add(rows.data, classes_, static_cast<NodeId>(begin), scored, data_.labels, rule);
     }
     if (selects_by_rank(by))
       if (const std::optional<RankScores> ranking = rank_role(logits, data_, role, /*memory=*/0))
@@ -170,9 +192,10 @@ class Smoother {
     return selection_score(tally.scores(), by);
   }
 
-  void row_to_logits(float* row) const {
+  // z at the head of smoothing.h.
+  void to_logits(std::span<float> row, double factor) const {
     const bool multi = data_.labels.multi_label();
-    const double least = multi ? kLeastBit : kLeastShare / static_cast<double>(classes_);
+    const double least = factor * (multi ? kLeastBit : kLeastShare / static_cast<double>(classes_));
     const auto inner = [&](double share) { return share >= least ? share : least * least / (2 * least - share); };
     double total = 0;
     for (size_t c = 0; c < classes_; ++c) total += std::max(row[c], 0.0f);
@@ -181,15 +204,66 @@ class Smoother {
       row[c] = static_cast<float>(std::log(inner(share)) - (multi ? std::log(inner(1 - share)) : 0));
     }
   }
-  SlabMatrix to_logits(const SlabMatrix& shares) {
-    SlabMatrix logits = make_matrix();
-    rewrite(
-        logits,
-        [&](RowRange, Matrix out, ConstMatrix) {
-          for (size_t r = 0; r < out.rows; ++r) row_to_logits(out.row(r));
+
+  // The logits of p at the head of smoothing.h, for a row of z. Rounding may make two equal: the class is kept.
+  void calibrate_row(std::span<float> row, double temperature, double reserve) const {
+    if (data_.labels.multi_label()) {
+      for (float& z : row) {
+        const double e = std::exp(-std::abs(z) / temperature), more = (1 - reserve) / (1 + e) + reserve / 2;
+        const double less = (1 - reserve) * e / (1 + e) + reserve / 2;
+        const auto odds = static_cast<float>(std::log(more / less));
+        z = z > 0 ? std::max(odds, std::numeric_limits<float>::min()) : -odds;
+      }
+      return;
+    }
+    const uint32_t label = largest_class(row);
+    const double largest = row[label];
+    double sum = 0;
+    for (const float z : row) sum += std::exp((z - largest) / temperature);
+    for (float& z : row) {
+      const double share = std::exp((z - largest) / temperature) / sum;
+      z = static_cast<float>(std::log((1 - reserve) * share + reserve / static_cast<double>(classes_)));
+    }
+    if (const uint32_t first = largest_class(row); first != label) row[label] = std::nextafter(row[first], INFINITY);
+  }
+
+  // Logits, and what goes with them.
+  struct Output {
+    SlabMatrix logits;
+    double temperature;
+    OutputRule rule;
+  };
+
+  // Uncalibrated it has the same classes and ranks.
+  Output to_output(const SlabMatrix& shares, bool calibrated) {
+    Output output{make_matrix(), 1, {}};
+    const double factor = calibrated ? fit_calibration(shares, output.temperature) : 1;
+    const double reserve = std::max(kLeastReserve, 1 / (static_cast<double>(validated_) + 2));
+    for_each_row(
+        output.logits,
+        [&](std::span<float> row) {
+          to_logits(row, factor);
+          if (calibrated) calibrate_row(row, output.temperature, reserve);
         },
         &shares);
-    return logits;
+    if (chooses_thresholds_) output.rule.thresholds = choose_thresholds(output.logits, data_, by_);
+    return output;
+  }
+
+  // Which of kLeasts, and with it the temperature, has the least loss on the validation nodes.
+  double fit_calibration(const SlabMatrix& shares, double& temperature) {
+    TemperatureFit fit(data_, slab_columns_ == 0 ? UINT64_MAX : 0);
+    GraphShare(data_.graph).collect(shares, kSmoothedRows, [&](auto rows, NodeId first) { fit.add(rows, first); });
+    validated_ = fit.nodes();
+    double best = kLeasts[0], least_loss = INFINITY;
+    for (const double factor : kLeasts)
+      if (const auto fitted = fit.fit([&](std::span<float> row) { to_logits(row, factor); });
+          fitted && fitted->loss < least_loss) {
+        least_loss = fitted->loss;
+        best = factor;
+        temperature = fitted->temperature;
+      }
+    return best;
   }
 
   // The mean of the training nodes' Σ_c |error|.
@@ -261,7 +335,8 @@ class Smoother {
   template <class Make>
   void choose(SlabMatrix& base, double& chosen, double& best, Make&& make) {
     for (const double alpha : kAlphas) {
-      const double reached = score(to_logits(make(alpha)), by_, Role::kValidation);
+      const Output output = to_output(make(alpha), by_ == SelectBy::kLoss || chooses_thresholds_);
+      const double reached = score(output.logits, output.rule, Role::kValidation);
       if (!(reached > best)) continue;  // nor NaN: a score that the validation nodes do not have
       best = reached;
       chosen = alpha;
@@ -270,19 +345,21 @@ class Smoother {
   }
 
   const Dataset& data_;
-  const OutputRule& rule_;
+  Smoothing kind_;
   SelectBy by_;
+  bool chooses_thresholds_;
   NormalisedRows rows_;
   size_t nodes_, classes_;
   size_t slab_columns_ = 0;  // that are propagated at once; 0: all, and matrices are in memory
   bool keeps_pages_ = false;
+  size_t validated_ = 0;  // nodes
 };
 
 }  // namespace
 
 std::string SmoothingChoice::text() const {
-  std::string steps = correct > 0 ? fmt::format("correct {}", correct) : std::string();
-  if (smooth > 0) steps += fmt::format("{}smooth {}", steps.empty() ? "" : ", ", smooth);
+  std::string steps = correct > 0 ? fmt::format("errors {}", correct) : std::string();
+  if (smooth > 0) steps += fmt::format("{}labels {}", steps.empty() ? "" : ", ", smooth);
   if (!chosen()) return fmt::format("nothing did better than the model on validation ({})", show_selection(before, by));
   return fmt::format("{}: validation {}", steps, show_change(before, after, by));
 }
@@ -314,12 +391,13 @@ uint64_t least_smoothing_memory(const Dataset& data, uint32_t classes) {
   return uint64_t{data.num_nodes()} * 4 * sizeof(float) + Smoother::scratch_bytes(classes);
 }
 
-SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule, Smoothing kind,
-                               SelectBy by, uint64_t memory) {
-  CGCN_CHECK(kind != Smoothing::kNone && kind != Smoothing::kTrained && logits.columns() == data.labels.num_classes());
+SmoothingChoice smooth_outputs(SlabMatrix& logits, const Dataset& data, const OutputRule& rule,
+                               const SmoothingRequest& request, uint64_t memory) {
+  CGCN_CHECK(request.kind != Smoothing::kNone && request.kind != Smoothing::kTrained &&
+             logits.columns() == data.labels.num_classes());
   if (memory < least_smoothing_memory(data, data.labels.num_classes()))
     refuse_memory_left(least_smoothing_memory(data, data.labels.num_classes()), "--smooth");
-  return Smoother(data, rule, selection_of(by, data.labels), logits.columns(), memory).run(logits, kind);
+  return Smoother(data, request, logits.columns(), memory).run(logits, rule);
 }
 
 }  // namespace cgcn

@@ -79,8 +79,8 @@ void TrainOptions::list_options(OptionList& list) {
            "class,weight")
       .value("none|balanced|FILE");
   list.add_choice("thresholds", &thresholds, {{"fixed", Thresholds::kFixed}, {"validation", Thresholds::kValidation}},
-                  "multi-label: predict a class above the probability 0.5, or above the one with the best F1 of that "
-                  "class on the validation nodes")
+                  "multi-label: predict a class above the probability 0.5, or above thresholds chosen on the "
+                  "validation nodes, if these help")
       .resumable();
   list.add_choice(
           "smooth", &smooth,
@@ -127,6 +127,20 @@ void SmoothingOptions::list_options(OptionList& list) {
                   "spread the training nodes' errors (correct) and labels (smooth) along edges, Correct and Smooth; or "
                   "the labels alone; strength chosen on validation. trained: as train --smooth was, if the graph has "
                   "such labels");
+}
+
+void PrecisionOptions::list_options(OptionList& list) {
+  list.add_choice(
+      "precision", &used,
+      {{"trained", UsedPrecision::kTrained},
+       {"float32", UsedPrecision::kFloat32},
+       {"bfloat16", UsedPrecision::kBFloat16}},
+      "of embeddings and products; bfloat16 takes half the memory for embeddings. trained: as train --precision was");
+}
+
+kernels::Precision PrecisionOptions::of(kernels::Precision trained) const {
+  if (used == UsedPrecision::kTrained) return trained;
+  return used == UsedPrecision::kFloat32 ? kernels::Precision::kFloat32 : kernels::Precision::kBFloat16;
 }
 
 uint32_t TrainOptions::clusters_per_batch(uint32_t num_clusters) const {

@@ -6,6 +6,7 @@
 
 #include "batch/cluster_batches.h"
 #include "common/options.h"
+#include "kernels/bfloat16.h"
 #include "nn/loss.h"
 
 namespace cgcn {
@@ -35,6 +36,16 @@ struct SmoothingOptions {
   Smoothing kind = Smoothing::kTrained;
 
   void list_options(OptionList& list);
+};
+
+// The precision of a model that is used. kTrained: that which it was trained in.
+enum class UsedPrecision { kTrained, kFloat32, kBFloat16 };
+
+struct PrecisionOptions {
+  UsedPrecision used = UsedPrecision::kTrained;
+
+  void list_options(OptionList& list);
+  kernels::Precision of(kernels::Precision trained) const;
 };
 
 struct TrainOptions {

@@ -27,7 +27,9 @@ TrainingPlan plan_run(const Store& store, const RunOptions& options, const RunFi
 // What is kept in the store is made by one rank for each disk before all use it.
 TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Group& group) {
   if (group.size() > 1) {
-    if (group.is_first()) log::note("{} processes wait while the first prepares the graph", group.size() - 1);
+    if (group.is_first())
+      log::note("{} while the first prepares the graph",
+                group.size() == 2 ? "1 process waits" : fmt::format("{} processes wait", group.size() - 1));
     StageTimes waited;
     waited.time(Stage::kPartition, [&] {
       group.in_turn([&] {
@@ -242,6 +244,7 @@ TrainingSummary Training::summarise() {
   summary.kept_epoch = group_.broadcast_value(summary.kept_epoch);
   group_.broadcast(std::as_writable_bytes(learner_.model.values()));
   summary.stopped_early = state().epoch < train.epochs;
+  summary.weighted_classes = train.class_weights != "none";
   summary.clusters = layout.num_clusters();
   summary.per_batch = train.clusters_per_batch(layout.num_clusters());
   summary.weights = learner_.model.num_weights();

@@ -73,6 +73,12 @@ TEST_F(Memory, PeakStaysUnderTheBudgetAndNoBitChanges) {
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
   EXPECT_EQ(nlohmann::json::parse(evaluated.output).at("test"),
             nlohmann::json::parse(run({"evaluate", "whole", "--json"}).output).at("test"));
+  const std::vector<std::string> half{"evaluate", "whole", "--json", "--precision", "bfloat16", "--threads", "2"};
+  std::vector<std::string> tight_half = half;
+  tight_half.insert(tight_half.end(), {"--memory", "140M"});
+  EXPECT_LT(peak_of(tight_half, evaluated), budget << 20);
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  EXPECT_EQ(nlohmann::json::parse(evaluated.output).at("test"), nlohmann::json::parse(run(half).output).at("test"));
   Outcome predicted;
   EXPECT_LT(peak_of({"predict", "whole", "--output", "p.npy", "--memory", "140M", "--threads", "2"}, predicted),
             budget << 20);

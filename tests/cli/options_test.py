@@ -54,6 +54,7 @@ MAY_COINCIDE = {'imbalance', 'objective', 'node-weights', 'partitioner', 'partit
                 'importance', 'control-variate', 'transductive', 'dense-adam', 'evaluation', 'evaluation-blocks', 'clip',
                 'header', 'features-header', 'labels-header', 'first-layer',
                 'select-by', 'thresholds', 'smooth',
+                ('evaluate', 'precision'), ('predict', 'precision'),  # the run's own, or classes that stay as they are
                 # policies: they matter when a table needs them
                 'missing', 'categorical', 'id-column', 'like'}
 
@@ -329,7 +330,7 @@ def main():
             default = more[-1] in ('auto',) or is_default(command, option, more, base)
             if verdict in ('changed', 'refused'):
                 changed.add((command, option))
-            elif verdict == 'ignored' and option not in MAY_COINCIDE and not default:
+            elif verdict == 'ignored' and not MAY_COINCIDE & {option, (command, option)} and not default:
                 failures.append(f'{command} ({name}): {" ".join(more)} changes nothing, and no word is said of it')
         for command, options in options_of_program().items():
             for option, _, _ in options:

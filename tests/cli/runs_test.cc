@@ -262,7 +262,7 @@ TEST_F(Runs, ImportSaysWhatNamesAndEmptyFilesNeed) {
 
 TEST_F(Runs, ClassNumbersWithGapsAreNamedAtImport) {
   write_file_atomically(folder_ / "edges.csv", "0,1\n1,2\n2,3\n");
-  write_file_atomically(folder_ / "labels.csv", "0,5\n1,1\n2,2000\n3,1\n");
+  write_file_atomically(folder_ / "labels.csv", "0,5\n1,0\n2,2000\n3,0\n");
   EXPECT_THAT(run({"import", "edges.csv", "s"}).errors, HasSubstr("numbered up to 2,000, and 3 of them occur"));
 }
 

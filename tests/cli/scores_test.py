@@ -131,19 +131,25 @@ def scores_agree(work):
         assert all(loss(result['temperature']) <= loss(t) + 1e-6 for t in np.geomspace(0.05, 20, 200)), name
 
 
-def thresholds_are_best(work):
-    fixed = train(f'{work}/bits', f'{work}/fixed')
-    chosen = train(f'{work}/bits', f'{work}/chosen', '--thresholds', 'validation')
-    assert chosen['validation']['macro_f1'] > fixed['validation']['macro_f1']
+def thresholds_help(work):
+    """Chosen on validation, they do better there and on other nodes, also with smoothing, by the score that is asked for."""
     graph = Graph(f'{work}/bits')
-    _, p, predicted = check_scores(graph, f'{work}/chosen', work)
-    here = graph.split == 1
-    for c in range(graph.classes):
-        truth = graph.truth[here][:, c]
-        best = max(metrics.f1_score(truth, p[here][:, c] >= t, zero_division=0) for t in p[here][:, c])
-        close(metrics.f1_score(truth, predicted[here][:, c], zero_division=0), best, 1e-6, f'class {c}')
-    text = call('predict', f'{work}/chosen', '--quiet').stdout.splitlines()[1:]
-    assert [len(line.split(',')[1].split(';')) if line.split(',')[1] else 0 for line in text] == predicted.sum(1).tolist()
+    for name, more in {'plain': [], 'smooth': ['--smooth', 'smooth'], 'macro': ['--select-by', 'macro-f1']}.items():
+        run, score = f'{work}/chosen-{name}', 'macro_f1' if name == 'macro' else 'micro_f1'
+        fixed = train(f'{work}/bits', f'{work}/fixed-{name}', *more)
+        chosen = train(f'{work}/bits', run, '--thresholds', 'validation', *more)
+        for part in ('validation', 'test'):
+            assert chosen[part][score] > fixed[part][score] + 0.01, (name, part, chosen[part][score], fixed[part][score])
+        evaluation = json.loads(call('evaluate', run, '--json', '--quiet').stdout)
+        call('predict', run, '--output', f'{work}/y.npy', '--quiet')
+        predicted = np.load(f'{work}/y.npy').astype(int)
+        for part in ('validation', 'test'):
+            here = graph.split == ROLES[part]
+            assert chosen[part] == evaluation[part], (name, part)
+            close(evaluation[part]['micro_f1'], metrics.f1_score(graph.truth[here], predicted[here], average='micro', zero_division=0), 1e-9, name)
+        text = call('predict', run, '--quiet').stdout.splitlines()[1:]
+        assert [len(line.split(',')[1].split(';')) if line.split(',')[1] else 0 for line in text] == predicted.sum(1).tolist()
+    check_scores(graph, f'{work}/chosen-plain', work)
 
 
 def select_by_chooses(work):
@@ -248,6 +254,41 @@ def inner(share, least):
     return np.where(share >= least, share, least * least / (2 * least - np.minimum(share, least)))
 
 
+def losses(graph, z, here):
+    """Of each validation node, and the derivative by the inverse temperature where that is 1."""
+    z, truth = z[here], graph.truth[here]
+    if graph.multi:
+        return (np.logaddexp(0, z) - truth * z).sum(1), ((1 / (1 + np.exp(-z)) - truth) * z).sum(1)
+    e = np.exp(z - z.max(1, keepdims=True))
+    e /= e.sum(1, keepdims=True)
+    own = z[np.arange(len(z)), truth]
+    return -np.log(e[np.arange(len(z)), truth]), (e * z).sum(1) - own
+
+
+def calibrate(graph, g):
+    """Shares as probabilities: what is below the least, and the temperature, fit the validation nodes best."""
+    here, best = graph.split == 1, None
+    classes = g.shape[1]
+    for factor in (1, 3, 10, 30, 100, 300):
+        if graph.multi:
+            z = np.log(inner(g, factor * 1e-3)) - np.log(inner(1 - g, factor * 1e-3))
+        else:
+            total = np.maximum(g, 0).sum(1, keepdims=True)
+            z = np.log(inner(g / np.where(total > 0, total, 1), factor * 0.01 / classes))
+        low, high = 0.01, 100.0
+        for _ in range(60):
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if losses(graph, middle * z, here)[1].sum() < 0 else (low, middle)
+        loss = losses(graph, low * z, here)[0].sum()
+        if best is None or loss < best[0]:
+            best = loss, low * z
+    z, reserve = best[1], 1 / (here.sum() + 2)
+    if graph.multi:
+        return (1 - reserve) / (1 + np.exp(-z)) + reserve / 2
+    e = np.exp(z - z.max(1, keepdims=True))
+    return (1 - reserve) * e / e.sum(1, keepdims=True) + reserve / classes
+
+
 def smoothing_is_chosen_by(work):
     """--select-by chooses the strengths as it chooses the model, here with scikit-learn's scores of validation nodes."""
     def bits(graph, here, p):
@@ -255,9 +296,9 @@ def smoothing_is_chosen_by(work):
         return metrics.average_precision_score(graph.truth[here], logits[here], average='macro')
 
     def loss(graph, here, p):
-        total = np.maximum(p, 0).sum(1, keepdims=True)
-        shares = inner(p / np.where(total > 0, total, 1), 0.01 / p.shape[1])
-        return -metrics.log_loss(graph.truth[here], (shares / shares.sum(1, keepdims=True))[here], labels=np.arange(p.shape[1]))
+        if p is not plain[0]:
+            p = calibrate(graph, p)
+        return -metrics.log_loss(graph.truth[here], p[here], labels=np.arange(p.shape[1]))
 
     def macro(graph, here, p):
         return metrics.f1_score(graph.truth[here], p[here].argmax(1), average='macro')
@@ -266,6 +307,7 @@ def smoothing_is_chosen_by(work):
         graph, run = Graph(f'{work}/{store}'), f'{work}/{store}-by-{by}'
         result = train(f'{work}/{store}', run, '--epochs', '3', '--select-by', by, '--smooth', 'both')
         p, here = probabilities(run, f'{work}/p.npy', '--smooth', 'none').astype(float), graph.split == 1
+        plain = [p]  # the model's own: not calibrated
         expected, chosen = smooth(graph, p, 'both', lambda q: score(graph, here, q))
         for step, alpha in chosen.items():
             close(result['smoothing'][step], alpha, 0, (store, by, step))
@@ -301,9 +343,9 @@ def smoothing_is_kept_with_the_model(work):
         assert trained['smoothing']['test_before'] == alone['test']['micro_f1'] and 'smoothing' not in alone
         smoothed = probabilities(plain, f'{work}/s.npy', '--smooth', 'both')
         assert np.array_equal(probabilities(run, f'{work}/t.npy'), smoothed), store
-        for own in (['--smooth', 'none'], ['--calibrated']):  # the temperature is that of the model's own output
-            more = own if own == ['--calibrated'] else []
-            assert np.array_equal(probabilities(run, f'{work}/t.npy', *own), probabilities(plain, f'{work}/u.npy', *more)), (store, own)
+        assert np.array_equal(probabilities(run, f'{work}/t.npy', '--calibrated'), smoothed), store  # they are
+        for more in ([], ['--calibrated']):
+            assert np.array_equal(probabilities(run, f'{work}/t.npy', '--smooth', 'none', *more), probabilities(plain, f'{work}/u.npy', *more)), store
     # A graph without validation nodes to choose by has the model's own output.
     meta = json.load(open(f'{work}/many/meta.json'))
     call('generate', f'{work}/other', '--nodes', '300', '--edges', '900', '--features', str(meta['features']['columns']), '--classes',
@@ -332,15 +374,16 @@ def smoothing_is_correct_and_smooth(work):
             test = graph.split == 2
             if graph.multi:
                 close(result['test']['micro_f1'], metrics.f1_score(graph.truth[test], expected[test] > 0.5, average='micro'), 2e-3)
-                found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
-                least, most = inner(expected, 1e-3), inner(1 - expected, 1e-3)
-                assert np.abs(found - least / (least + most)).max() < 1e-4
             else:
                 close(result['test']['micro_f1'], np.mean(expected[test].argmax(1) == graph.truth[test]), 1e-9, (store, kind))
-                found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
-                total = np.maximum(expected, 0).sum(1, keepdims=True)
-                positive = inner(expected / np.where(total > 0, total, 1), 0.01 / expected.shape[1])
-                assert np.abs(found - positive / positive.sum(1, keepdims=True)).max() < 1e-4, (store, kind)
+            found = probabilities(run, f'{work}/s.npy', '--smooth', kind)
+            assert np.abs(found - calibrate(graph, expected)).max() < 2e-3, (store, kind, np.abs(found - calibrate(graph, expected)).max())
+            if graph.multi:
+                error = calibration_error(found[test].ravel(), graph.truth[test].ravel())
+            else:
+                error = calibration_error(found[test].max(1), found[test].argmax(1) == graph.truth[test])
+            close(result['test']['calibration_error'], error, 1e-3, (store, kind))
+            assert error < 0.15 and 'calibrated_error' not in result['test'], (store, kind, error)
             assert 0 < found.min() and found.max() < 1, (store, kind)
             # The same bytes with any threads, in little memory, and for some nodes.
             again = [probabilities(run, f'{work}/t.npy', '--smooth', kind, *more) for more in (['--threads', '1'], ['--memory', '120M'])]
@@ -374,6 +417,22 @@ def seeds_have_a_mean(work):
     close(spread['confidence_95'][1], values.mean() + half, 1e-5)
     assert json.load(open(f'{work}/seeds/seeds.json')) == result
     assert 'already exists' in call(*arguments, expect=1).stderr
+    # The folder stands for the seed with the best validation score.
+    best = max(result['seeds'], key=lambda run: run['validation']['micro_f1'])
+    done = call('evaluate', f'{work}/seeds', '--json')
+    assert json.loads(done.stdout)['run'] == best['run'] and json.loads(done.stdout)['test']['micro_f1'] == best['test']['micro_f1']
+    assert f"seed {best['seed']} of 3, the best by validation F1" in call('evaluate', f'{work}/seeds').stderr
+    assert call('predict', f'{work}/seeds', '--quiet').stdout == call('predict', best['run'], '--quiet').stdout
+    call('report', f'{work}/seeds', '--output', f'{work}/seeds.html', '--quiet')
+    call('train', f'{work}/many', '--run', f'{work}/by-loss', '--seeds', '3', '--select-by', 'loss', '--hidden', '4', '--epochs', '2', '--quiet')
+    losses = [json.load(open(f'{work}/by-loss/seed-{n}/result.json'))['validation']['loss'] for n in (1, 2, 3)]
+    assert f'seed {1 + int(np.argmin(losses))} of 3, the best by validation loss {min(losses):.4f}' in call('evaluate', f'{work}/by-loss').stderr
+    os.mkdir(f'{work}/no-run')
+    call('evaluate', f'{work}/no-run', expect=1)
+    # Fewer seeds than there are: all of them are kept.
+    call('train', '--run', f'{work}/seeds', '--resume', '--seeds', '2', '--quiet')
+    kept = json.load(open(f'{work}/seeds/seeds.json'))
+    assert [run['seed'] for run in kept['seeds']] == [5, 6, 7] and kept['scores']['test'] == result['scores']['test']
     # A seed that is missing is trained, the others are there.
     shutil.rmtree(f'{work}/seeds/seed-6')
     text = call('train', '--run', f'{work}/seeds', '--resume', '--seeds', '3').stdout
@@ -447,11 +506,45 @@ def regression_predicts_numbers(work):
         assert done.returncode == 2, (arguments, done.returncode, done.stderr)
 
 
+def rare_classes(work):
+    """A class that is never predicted is named after training, in the result and in the report; weights help."""
+    rng = np.random.default_rng(1)
+    n, folder = 600, f'{work}/rare-source'
+    os.mkdir(folder)
+    label = np.where(np.arange(n) % 25 == 0, 'rare', np.where(np.arange(n) % 2 == 0, 'a', 'b'))
+    x = rng.normal(size=(n, 3)) + 0.7 * np.stack([label == 'a', label == 'b', label == 'rare'], 1)
+    np.savetxt(f'{folder}/edges.csv', np.stack([np.arange(n), rng.integers(0, n, n)], 1), '%d', ',')
+    np.savetxt(f'{folder}/features.csv', x, '%.5f', ',')
+    with open(f'{folder}/labels.csv', 'w') as file:
+        file.write('label\n' + ''.join(f'{name}\n' for name in label))
+    call('import', f'{folder}/edges.csv', f'{work}/rare', '--split', '60/20/20', '--quiet')
+    options = ['train', f'{work}/rare', '--layers', '1', '--lr', '0.02', '--epochs', '60', '--dropout', '0']
+    said = 'class rare is never predicted: try --class-weights balanced'
+    assert 'Note   ' + said in call(*options, '--run', f'{work}/never-rare').stdout
+    assert json.load(open(f'{work}/never-rare/result.json'))['never_predicted'] == said
+    assert said in open(f'{work}/never-rare/report.html').read()
+    assert 'never predicted' not in call(*options, '--run', f'{work}/weighted', '--class-weights', 'balanced').stdout
+    assert 'never_predicted' not in json.load(open(f'{work}/weighted/result.json'))
+
+
+def choices_are_grouped(work):
+    """What auto chose for one reason is one line; --smooth is told in words that differ from its label."""
+    call('generate', f'{work}/few', '--nodes', '3000', '--edges', '12000', '--features', '16', '--classes', '5', '--split', '3/10/87', '--quiet')
+    done = subprocess.run([PROGRAM, 'train', f'{work}/few', '--run', f'{work}/few-run', '--epochs', '5', '--smooth', 'smooth'], capture_output=True, text=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith('auto: ')]
+    reasons = [line.split(': ', 2)[2] for line in lines]
+    assert len(set(reasons)) == len(reasons) > 1, lines
+    assert any(len(re.findall(r' --', line)) > 2 for line in lines), lines
+    chosen = {word for line in lines for word in re.findall(r'--([\w-]+)', line.split(': ')[1])}
+    assert {'conv', 'dropout', 'layers'} <= chosen, chosen
+    assert re.search(r'^Smooth labels 0\.\d: validation F1', done.stdout, re.M) and 'mooth smooth' not in done.stdout, done.stdout
+
+
 def main():
     work = tempfile.mkdtemp(dir='/dev/shm' if os.path.isdir('/dev/shm') else None)
     try:
-        for test in (scores_agree, thresholds_are_best, select_by_chooses, weights_count, smoothing_is_correct_and_smooth,
-                     seeds_have_a_mean, regression_predicts_numbers):
+        for test in (scores_agree, thresholds_help, select_by_chooses, weights_count, smoothing_is_correct_and_smooth,
+                     seeds_have_a_mean, rare_classes, choices_are_grouped, regression_predicts_numbers):
             named = [word for word in sys.argv[2:] if not os.path.isdir(word)]  # a folder of real graphs, which others use
             if named and test.__name__ not in named and test is not scores_agree:
                 continue

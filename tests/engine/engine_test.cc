@@ -165,6 +165,24 @@ TEST(EngineTrain, GivesHistoryScoresAndAModelThatPredicts) {
   EXPECT_EQ(training.model.options().get("hidden"), "8");
 }
 
+TEST(EngineTrain, AModelComputesInEitherPrecision) {
+  const Communities communities;
+  const Graph graph = Graph::from_arrays(communities.arrays);
+  const Model model =
+      train(graph, quick_options("20").set("smooth", "none")).model;  // smoothing may hide the difference
+  const Model half = model.in_precision("bfloat16");
+  EXPECT_EQ(half.in_precision("trained").probabilities(graph).values, model.probabilities(graph).values);
+  EXPECT_NE(half.probabilities(graph).values, model.probabilities(graph).values);
+  EXPECT_EQ(half.in_precision("float32").embeddings(graph, 2).values, model.embeddings(graph, 2).values);
+  EXPECT_NE(half.evaluate(graph).test.loss, model.evaluate(graph).test.loss);
+  EXPECT_NEAR(half.evaluate(graph).test.loss, model.evaluate(graph).test.loss, 0.02);
+  const Matrix full_rows = model.embeddings(graph, 2), rows = half.embeddings(graph, 2);
+  EXPECT_NE(rows.values, full_rows.values);
+  for (size_t i = 0; i < rows.values.size(); ++i) EXPECT_NEAR(rows.values[i], full_rows.values[i], 0.05);
+  EXPECT_EQ(half.options().get("precision"), "float32") << "of the training";
+  EXPECT_THROW(model.in_precision("float16"), Error);
+}
+
 TEST(EngineTrain, LeavesNothingBehind) {
   namespace fs = std::filesystem;
   const auto own_folders = [] {  // those whose lock this process holds

@@ -122,6 +122,11 @@ TEST_P(BFloat16Rows, Dropout) {
       out.expect_rounded();
       apply_dropout(mask, {2, kRowCount}, in.full(), out.half());
       out.expect_rounded();
+      std::vector<float> wide(out.floats.size(), -1.0f);
+      const Matrix widened(wide.data(), kRowCount, width, out.full().stride);
+      apply_dropout(mask, {2, kRowCount}, in.half(), widened);
+      for (size_t r = 2; r < kRowCount; ++r)
+        for (size_t c = 0; c < width; ++c) ASSERT_EQ(widened.row(r)[c], out.full().row(r)[c]);
     }
     apply_dropout(drawn.mask, {0, kRowCount}, in.full(), out.full());
     apply_dropout(drawn.mask, {0, kRowCount}, in.half(), in.half());  // in place

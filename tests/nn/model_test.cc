@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "common/threads.h"
+#include "kernels/bfloat16_gemm.h"
 #include "nn/adam.h"
 #include "nn/optimiser.h"
 #include "small_problem.h"
@@ -123,6 +124,21 @@ TEST(Model, BFloat16TakesLessWorkspace) {
   const double share = bytes(kernels::Precision::kBFloat16) / bytes(kernels::Precision::kFloat32);
   EXPECT_LT(share, 0.68);
   EXPECT_GT(share, 0.5);
+}
+
+// What threads keep for products is part of the plan, also of a model that is only planned.
+TEST(Model, BFloat16CountsTheScratchOfThreads) {
+  const auto bytes = [](kernels::Precision precision, int threads) {
+    const ThreadCountScope scope(threads);
+    ModelOptions options = small_options(2);
+    options.precision = precision;
+    Model model = Model::planned(options, {100, false, 40, false});
+    model.reserve({5000, 0});
+    return model.workspace_bytes();
+  };
+  using kernels::Precision;
+  EXPECT_EQ(bytes(Precision::kFloat32, 3), bytes(Precision::kFloat32, 1));
+  EXPECT_EQ(bytes(Precision::kBFloat16, 3) - bytes(Precision::kBFloat16, 1), 2 * kernels::product_scratch_bytes(5000));
 }
 
 TEST(Model, SparseInputTrainsToTheSameBitsForAnyNumberOfThreads) {

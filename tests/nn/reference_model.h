@@ -225,7 +225,7 @@ class ReferenceModel {
     const auto& weight = weights.at(layer + ".weight");
     const size_t columns = columns_.at(layer + ".weight");
     std::vector<double> z(columns);
-    if (options_.bias) z = weights.at(layer + ".bias");
+    if (options_.has_bias()) z = weights.at(layer + ".bias");
     for (size_t k = 0; k < input.size(); ++k)
       for (size_t c = 0; c < columns; ++c) z[c] += input[k] * weight[k * columns + c];
     return z;

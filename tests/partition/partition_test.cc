@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "common/log.h"
@@ -76,8 +77,12 @@ TEST(Partition, LayoutsOfRandomGraphsAreTheStoreInClusterOrder) {
     const TemporaryFolder folder;
     const Store store = write_random(folder, seed);
     const PartitionOptions options = random_options(seed);
+    EXPECT_FALSE(find_partition(store, options).has_value());
     const PartitionResult made = ensure_partition(store, options);
     EXPECT_FALSE(made.reused);
+    const std::optional<ClusterLayout> found = find_partition(store, options);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(std::ranges::equal(found->order, made.layout.order));
     expect_layout_of(made.layout, store.dataset(), options.transductive);
     if (options.parts > 0) {
       EXPECT_LE(made.layout.num_clusters(), options.parts);
@@ -348,6 +353,7 @@ TEST(Partition, StaleAndForeignOnesAreRefusedByName) {
     fs::copy(made, target.path() / "partitions" / name, fs::copy_options::recursive);
     PartitionOptions named = options;
     named.name = name;
+    EXPECT_FALSE(find_partition(target, named).has_value());
     const std::string message = test::message_of<Error>([&] { ensure_partition(target, named); });
     EXPECT_NE(message.find("partitions/" + name), std::string::npos) << message;
     return message;

@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 import threading
 
@@ -290,6 +291,9 @@ def test_calibration_and_smoothing(graph, settings):
     again = cg.ClusterGCNClassifier(**settings, smooth="both").fit(graph)  # and then it needs no word more
     assert np.array_equal(again.predict_proba(graph), smoothed) and again.scores_["test"] == model.evaluate(graph, smooth="both")["test"]
     assert np.array_equal(again.predict_proba(graph, smooth="none"), plain)
+    assert 0 < smoothed.min() and smoothed.max() < 1  # and they are calibrated
+    assert np.array_equal(again.predict_proba(graph, calibrated=True), smoothed)
+    assert np.array_equal(again.predict(graph), again.classes_[smoothed.argmax(1)])
     with pytest.raises(cg.Error, match="smooth=.*(not one of|sideways)"):
         model.predict(graph, smooth="sideways")
 
@@ -303,6 +307,31 @@ def test_thresholds_of_labels(small, settings):
     found, here = model.predict(graph), graph.nodes_of("validation")
     right = 2 * np.sum((found[here] == 1) & (bits[here] == 1)) / (found[here].sum() + bits[here].sum())
     assert model.scores_["validation"]["micro_f1"] == pytest.approx(right) == pytest.approx(model.score(graph, here))
+    smoothed = cg.ClusterGCNClassifier(**settings, thresholds="validation", smooth="smooth").fit(graph)
+    assert smoothed.score(graph) == pytest.approx(smoothed.scores_["test"]["micro_f1"])  # with the thresholds of what is smoothed
+    assert smoothed.predict(graph, nodes=[]).shape == (0, 3)
+
+
+def test_score_leaves_training_nodes_out(small, settings):
+    adjacency, X, y, split = small
+    graph = cg.Graph.from_scipy(adjacency, X, y, split=split)
+    model = cg.ClusterGCNClassifier(**{**settings, "epochs": 3}).fit(graph)
+    assert model.score(graph) == pytest.approx(model.scores_["test"]["accuracy"]) != model.score(graph, np.arange(300))
+    validated = cg.Graph.from_scipy(adjacency, X, y, train=np.flatnonzero(split == 0), validation=np.flatnonzero(split == 1))
+    assert model.score(validated) == pytest.approx(model.scores_["validation"]["accuracy"])
+    trained = cg.Graph.from_scipy(adjacency, X, y, train=np.flatnonzero(split == 0))
+    assert model.score(trained) == pytest.approx(model.score(graph, split != 0))
+    with pytest.raises(cg.Error, match="training nodes only"):
+        model.score(cg.Graph.from_scipy(adjacency, X, y, train=np.arange(300)))
+    assert model.score(cg.Graph.from_scipy(adjacency, X, y)) == pytest.approx(model.score(graph, np.arange(300)))
+
+
+def test_a_folder_of_seeds_is_its_best_run(graph, run_program, tmp_path):
+    graph.save(tmp_path / "g")
+    run_program("train", tmp_path / "g", "--run", tmp_path / "s", "--seeds", 2, "--epochs", 3, "--hidden", 8, "--quiet")
+    scores = [json.loads((tmp_path / f"s/seed-{n}/result.json").read_text())["validation"]["micro_f1"] for n in (1, 2)]
+    best = cg.ClusterGCNClassifier.load(tmp_path / f"s/seed-{1 + int(np.argmax(scores))}")
+    assert np.array_equal(cg.ClusterGCNClassifier.load(tmp_path / "s").predict_proba(graph), best.predict_proba(graph))
 
 
 def test_regression(small, settings, tmp_path):
@@ -323,6 +352,9 @@ def test_regression(small, settings, tmp_path):
     assert other.score(X, value, adjacency=adjacency) > 0
     with pytest.raises(cg.Error, match="task='regression'"):
         cg.Graph.from_scipy(adjacency, X, value, split=split)
+    with pytest.raises(cg.Error, match="graph: has labels that are numbers, and classes are wanted.*ClusterGCNRegressor"):
+        cg.ClusterGCNClassifier(**settings).fit(graph)
+    assert model.score(graph) == pytest.approx(model.score(graph, test))
     with pytest.raises(cg.Error, match="numbers are wanted"):
         cg.ClusterGCNRegressor(**settings).fit(cg.Graph.from_scipy(adjacency, X, y, split=split))
     with pytest.raises(cg.Error, match="no probabilities"):

@@ -24,6 +24,19 @@ def test_fit_and_train_give_the_same_bits(small, settings, features, threads, tm
         assert tensors(tmp_path / "python" / name) == tensors(tmp_path / "line" / name)
 
 
+def test_a_model_in_bfloat16_predicts_as_the_program_does(small, settings, tmp_path, run_program):
+    adjacency, X, y, split = small
+    graph = cg.Graph.from_scipy(adjacency, X, y, split=split)
+    graph.save(tmp_path / "store")
+    model = cg.ClusterGCNClassifier(**settings).fit(graph, run=tmp_path / "run")
+    run_program("predict", tmp_path / "run", tmp_path / "store", "--what", "probabilities", "--precision", "bfloat16",
+                "--output", tmp_path / "half.npy", "--quiet")
+    half = model._fitted().in_precision("bfloat16").probabilities(graph._core, None, False, "trained", 1, None)
+    assert np.array_equal(half, np.load(tmp_path / "half.npy"))
+    full = model.predict_proba(graph)
+    assert not np.array_equal(half, full) and np.allclose(half, full, atol=0.05)
+
+
 # What is chosen from the graph is the same, too; without a name it is chosen.
 @pytest.mark.parametrize("recipe", [None, "auto", "none", "small"])
 def test_recipes_give_the_same_bits(small, recipe, tmp_path, run_program):

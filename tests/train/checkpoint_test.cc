@@ -171,6 +171,25 @@ TEST_F(CheckpointTest, AModelThatAnotherProgramWroteAgainIsReadWithANote) {
   EXPECT_THAT(test::message_of<Error>([&] { load_model(file); }), HasSubstr("has no checksums: the file is damaged"));
 }
 
+TEST_F(CheckpointTest, AModelOfOneLayerHasABiasAndOneOfBeforeIsReadWithout) {
+  options_.model.layers = 1;
+  train(make_store(), "run");
+  const fs::path file = RunFiles(folder_ / "run").last();
+  const SavedModel before = load_model(file);
+  const auto bias_of = [](const SavedModel& saved) {
+    for (const Parameter& parameter : saved.model->parameters())
+      if (parameter.name == "layer1.bias") return saved.model->values().subspan(parameter.offset, parameter.size());
+    return std::span<const float>();
+  };
+  ASSERT_EQ(bias_of(before).size(), before.shape.num_classes);
+  EXPECT_TRUE(std::any_of(bias_of(before).begin(), bias_of(before).end(), [](float b) { return b != 0; }));  // learnt
+  rewrite(file, [](auto&, Arrays& arrays) { arrays.erase("layer1.bias"); });
+  const SavedModel after = load_model(file);
+  EXPECT_THAT(bias_of(after), testing::Each(0.0f));
+  rewrite(file, [](auto&, Arrays& arrays) { arrays.erase("layer1.weight"); });
+  EXPECT_THROW(load_model(file), Error);
+}
+
 // A checkpoint is a file that someone may have sent: what it declares is compared with what it holds, right checksums
 // or not.
 TEST_F(CheckpointTest, AWordOfItsDescriptionAllocatesNothing) {

@@ -29,15 +29,25 @@ GraphCounts usual() {
   return counts;
 }
 
-std::map<std::string, std::string> chosen(const GraphCounts& counts, const std::set<std::string>& set = {},
-                                          const RunOptions& known = {}) {
-  std::map<std::string, std::string> values;
-  for (const Choice& choice :
-       choose_settings(counts, known, [&](const std::string& name) { return set.count(name) > 0; })) {
-    EXPECT_FALSE(choice.reason.empty()) << choice.option;
-    EXPECT_TRUE(values.emplace(choice.option, choice.value).second) << choice.option << " is chosen twice";
+using Values = std::map<std::string, std::string>;
+
+// Of each network that is worth a trial, the first being what the counts speak for.
+std::vector<Values> candidates(const GraphCounts& counts, const std::set<std::string>& set = {},
+                               const RunOptions& known = {}) {
+  std::vector<Values> all;
+  for (const Candidate& candidate :
+       candidate_settings(counts, known, [&](const std::string& name) { return set.count(name) > 0; })) {
+    Values& values = all.emplace_back();
+    for (const Choice& choice : candidate.choices) {
+      EXPECT_FALSE(choice.reason.empty()) << choice.option;
+      EXPECT_TRUE(values.emplace(choice.option, choice.value).second) << choice.option << " is chosen twice";
+    }
   }
-  return values;
+  return all;
+}
+
+Values chosen(const GraphCounts& counts, const std::set<std::string>& set = {}, const RunOptions& known = {}) {
+  return candidates(counts, set, known).front();
 }
 
 TEST(Choices, TransductiveWhereTrainingNodesHaveOtherNeighbours) {
@@ -132,7 +142,7 @@ TEST(Choices, NeighboursLabelsAreSpreadWhereTheyAreAlike) {
     change(changed);
     return chosen(changed).count("smooth") == 0;
   };
-  EXPECT_TRUE(not_with([](GraphCounts& c) { c.homophily = 0.3; }));
+  EXPECT_TRUE(not_with([](GraphCounts& c) { c.homophily = 0.05; }));
   EXPECT_TRUE(not_with([](GraphCounts& c) { c.joining_edges = 0; }));  // no test node has a labelled neighbour
   EXPECT_TRUE(not_with([](GraphCounts& c) { c.has_validation = false; }));
   EXPECT_TRUE(not_with([](GraphCounts& c) { c.regression = true; }));
@@ -141,6 +151,15 @@ TEST(Choices, NeighboursLabelsAreSpreadWhereTheyAreAlike) {
   RunOptions tight;
   tight.memory.memory = "200M";
   EXPECT_EQ(chosen(counts, {"memory"}, tight).count("smooth"), 1u);  // which is the same in any memory
+}
+
+TEST(Choices, ThresholdsOfLabelsAreChosenOnValidation) {
+  GraphCounts counts = usual();
+  EXPECT_EQ(chosen(counts).count("thresholds"), 0u);
+  counts.multi_label = true;
+  EXPECT_EQ(chosen(counts).at("thresholds"), "validation");
+  counts.has_validation = false;
+  EXPECT_EQ(chosen(counts).count("thresholds"), 0u);
 }
 
 TEST(Choices, SmallGraphsAreOneBatchAndLargeOnesHaveFewerEpochs) {
@@ -190,11 +209,59 @@ TEST(Choices, AreValuesThatTheOptionsTake) {
           RunOptions options;
           OptionList list;
           options.list_options(list);
-          for (const auto& [name, value] : chosen(counts)) EXPECT_NO_THROW(list.set(name, value, "test")) << name;
+          for (const Values& values : candidates(counts))
+            for (const auto& [name, value] : values) EXPECT_NO_THROW(list.set(name, value, "test")) << name;
         }
   GraphCounts nothing = usual();
   nothing.labelled = 0;
   EXPECT_TRUE(chosen(nothing).empty());
+}
+
+TEST(Choices, NetworksAreTriedWhereValidationCanTellThemApart) {
+  GraphCounts counts = usual();
+  const std::vector<Values> all = candidates(counts);
+  EXPECT_GT(all.size(), 3u);
+  EXPECT_EQ(std::set<Values>(all.begin(), all.end()).size(), all.size());  // no two are the same
+  for (const Values& values : all) {
+    EXPECT_EQ(values.at("transductive"), "true");  // which does not depend on the network
+    EXPECT_EQ(values.at("epochs"), all[0].at("epochs"));
+  }
+  GraphCounts small = usual();
+  small.nodes = 20'000;
+  EXPECT_EQ(chosen(small).at("method"), "full-batch");
+  EXPECT_EQ(candidates(small).back().count("method"), 0u);  // clusters are worth a trial, too
+  EXPECT_EQ(candidates(small).back().at("parts"), "20");
+  EXPECT_EQ(candidates(small).back().count("batch-norm"), 0u);
+  small.nodes = 2000;  // too few to be cut
+  EXPECT_EQ(candidates(small).back().at("method"), "full-batch");
+  GraphCounts words = usual();  // the first has two layers already
+  words.features = FeatureMatrix::Kind::kSparse;
+  words.columns = 1000;
+  EXPECT_EQ(candidates(words).size() + 1, all.size());
+  counts.training = counts.labelled = 200;
+  EXPECT_GT(candidates(counts).size(), 1u);
+  const auto tries = [](auto&& change) {
+    GraphCounts changed = usual();
+    change(changed);
+    return candidates(changed).size() > 1;
+  };
+  EXPECT_TRUE(tries([](GraphCounts& c) { c.nodes = 2000; }));
+  EXPECT_TRUE(tries([](GraphCounts& c) { c.regression = true; }));
+  EXPECT_FALSE(tries([](GraphCounts& c) { c.has_validation = false; }));
+  EXPECT_FALSE(tries([](GraphCounts& c) { c.nodes = 3'000'000; }));
+  EXPECT_FALSE(tries([](GraphCounts& c) { c.edges = 100'000'000; }));
+  EXPECT_FALSE(tries([](GraphCounts& c) { c.features = FeatureMatrix::Kind::kIdentity; }));
+  RunOptions few_epochs;
+  few_epochs.train.epochs = 20;
+  EXPECT_EQ(candidates(usual(), {"epochs"}, few_epochs).size(), 1u);
+  RunOptions tight;
+  tight.memory.memory = "2G";
+  EXPECT_EQ(candidates(usual(), {"memory"}, tight).size(), 1u);
+  EXPECT_EQ(trial_epochs(200), 60u);
+  EXPECT_EQ(trial_epochs(4'000'000'000), 60u);
+  RunOptions sampled;
+  sampled.method.method = Method::kGraphSage;
+  EXPECT_EQ(candidates(usual(), {"method"}, sampled).size(), 1u);
 }
 
 // Most edges join equal classes only because most nodes have the same one.

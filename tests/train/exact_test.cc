@@ -5,6 +5,7 @@
 #include <map>
 
 #include "graph/graph_builder.h"
+#include "kernels/gemm.h"
 #include "train/neighbourhood.h"
 #include "train/predictor.h"
 #include "train/safetensors.h"
@@ -99,6 +100,57 @@ TEST_F(ExactTest, FewValidationNodesAreScoredAsOnTheWholeGraph) {
   }
 }
 
+// A model is used in the precision that it was trained in, or in the other one: then the scores are near.
+TEST_F(ExactTest, AModelIsUsedInEitherPrecision) {
+  using kernels::Precision;
+  options_.train.epochs = 6;
+  for (const Precision trained : {Precision::kFloat32, Precision::kBFloat16}) {
+    options_.model.precision = trained;
+    const std::string run = trained == Precision::kFloat32 ? "full" : "half";
+    const TrainingSummary summary = train(make_store(), run);
+    const auto score = [&](UsedPrecision used) {
+      Predictor predictor(folder_ / run, {}, {}, dist::no_group(), {used});
+      EXPECT_EQ(predictor.saved().options.model.precision, predictor.saved().model->options().precision);
+      return predictor.evaluate({}).test.scores();
+    };
+    const Scores full = score(UsedPrecision::kFloat32), half = score(UsedPrecision::kBFloat16);
+    ASSERT_NE(full.loss, half.loss) << "the precision changes nothing";
+    EXPECT_NEAR(full.loss, half.loss, 0.01 * full.loss);
+    EXPECT_NEAR(full.micro_f1, half.micro_f1, 0.01);
+    const double own = trained == Precision::kFloat32 ? full.loss : half.loss;
+    EXPECT_EQ(score(UsedPrecision::kTrained).loss, own);
+    EXPECT_EQ(summary.evaluation->test.scores().loss, own);
+    const nlohmann::json kept = read_metrics(folder_ / run / "metrics.jsonl").at(summary.kept_epoch - 1);
+    EXPECT_EQ(kept.at("validation").at("loss").get<double>(),
+              Predictor(folder_ / run).evaluate({}).validation.scores().loss);
+  }
+}
+
+// Large enough for rows in the order of the training's clusters, which its own test and a later evaluation take.
+TEST_F(ExactTest, ClusterOrderHasTheScoresOfTheNodesOrder) {
+  GenerateOptions generated;
+  generated.nodes = 17000;
+  generated.edges = 40000;
+  generated.features = 8;
+  generate_store(folder_ / "large", generated, StagedDirectory::Existing::kRefuse);
+  options_.model.layers = 2;
+  options_.model.hidden = 1024;
+  options_.train.epochs = 1;
+  const TrainingSummary summary = train(folder_ / "large", "run");
+  const Store store(folder_ / "large");
+  const Dataset data = store.dataset();
+  EXPECT_EQ(InferenceOrder::helps(uint64_t{17000} * 1024 * sizeof(float)), kernels::rows_are_independent());
+  ASSERT_TRUE(find_partition(store, options_.method.partition(options_.partition)).has_value());
+  const SavedModel saved = load_model(RunFiles(folder_ / "run").best());
+  const PreparedFeatures prepared = prepare_features(store, data, options_.first_normalisation(), {});
+  const double expected = evaluate_exactly(*saved.model, {data.graph, prepared.x, prepared.aggregated}, data,
+                                           uint64_t{1} << 32, /*show_progress=*/false)
+                              .test.scores()
+                              .loss;
+  EXPECT_EQ(summary.evaluation->test.scores().loss, expected);
+  EXPECT_EQ(Predictor(folder_ / "run").evaluate({}).test.scores().loss, expected);
+}
+
 // Gradients clipped to nothing: what moves is what decays.
 TEST_F(ExactTest, DecayReachesTheLayersOfItsScopeOnly) {
   options_.model.bias = true;
@@ -138,14 +190,19 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
     uint32_t hidden;
     Jumping jumping = Jumping::kNone;
     bool batch_norm = false;
+    kernels::Precision precision = kernels::Precision::kFloat32;
   };
-  const std::vector<Kind> kinds = {
+  std::vector<Kind> kinds = {
       {ConvolutionForm::kConcat, NormalisationKind::kMean, false, false, HeadKind::kConvolution, 16},
       {ConvolutionForm::kPlain, NormalisationKind::kSymmetric, true, true, HeadKind::kConvolution, 33},
       {ConvolutionForm::kConcat, NormalisationKind::kSelfDiagonal, true, false, HeadKind::kDense, 7},
       {ConvolutionForm::kConcat, NormalisationKind::kMean, true, false, HeadKind::kLinear, 12, Jumping::kConcat, true},
       {ConvolutionForm::kPlain, NormalisationKind::kSelf, false, true, HeadKind::kLinear, 18, Jumping::kMax},
   };
+  for (size_t i = 0; i < 5; ++i) {
+    kinds.push_back(kinds[i]);
+    kinds.back().precision = kernels::Precision::kBFloat16;
+  }
   uint32_t computed = 0;
   for (const NodeId nodes : {3000u, 2816u}) {  // with a last block that is shorter, and without
     const Store store = make(fmt::format("s{}", nodes), nodes);
@@ -158,6 +215,7 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
       options_.model.hidden = kind.hidden;
       options_.model.jumping = kind.jumping;
       options_.model.batch_norm = kind.batch_norm;
+      options_.model.precision = kind.precision;
       const Model model(options_.model, shape_of(data), 3);
       const ColumnScaling scaling = kind.standardise ? measure_columns(data) : ColumnScaling();
       const Normalisation first = options_.first_normalisation();
@@ -179,13 +237,14 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
             for (size_t i = 0; i < asked.size(); ++i)
               EXPECT_EQ(std::vector<float>(some.matrix().row(i), some.matrix().row(i) + some.columns()),
                         std::vector<float>(all.matrix().row(asked[i]), all.matrix().row(asked[i]) + all.columns()))
-                  << nodes << " nodes, layer " << layer << ", node " << asked[i] << ", kept " << kept;
+                  << nodes << " nodes, hidden " << kind.hidden << ", layer " << layer << ", node " << asked[i]
+                  << ", kept " << kept;
           }
         }
       }
     }
   }
-  EXPECT_GT(computed, 60u);  // of 90: where it shows something
+  EXPECT_GT(computed, 120u);  // of 180: where it shows something
 }
 
 }  // namespace

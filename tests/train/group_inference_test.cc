@@ -22,6 +22,7 @@ std::vector<float> all_rows(const Inference& inference, const GraphShare& share,
 }
 
 TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
+  const ThreadCountScope one_thread(1);
   for (const bool multi_label : {false, true}) {
     GenerateOptions generated;
     generated.nodes = 3000;  // twelve blocks, the last one shorter
@@ -33,6 +34,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
     const Store store(path);
     const Dataset data = store.dataset();
     for (const ConvolutionForm form : {ConvolutionForm::kConcat, ConvolutionForm::kPlain}) {
+      options_.model.precision = multi_label ? kernels::Precision::kBFloat16 : kernels::Precision::kFloat32;
       options_.model.convolution = form;
       options_.model.hidden = form == ConvolutionForm::kPlain ? 33 : 16;
       options_.model.jumping = form == ConvolutionForm::kPlain ? Jumping::kNone : Jumping::kMax;
@@ -47,7 +49,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
       const Evaluation scores = evaluate_exactly(model, input, data, plenty, false);
       // So little that rows are spilled.
       const uint64_t little = Inference::least_memory(model, data.num_nodes()) + 3 * 4 * data.num_nodes();
-      EXPECT_TRUE(Inference(model, input, little, false).spills());
+      ASSERT_TRUE(Inference(model, input, little, false).spills());
       for (const uint32_t ranks : {2u, 3u, 4u, 13u})
         test::run_ranks(ranks, [&](dist::Group& group) {
           const ThreadCountScope threads(1);

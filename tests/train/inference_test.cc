@@ -9,6 +9,8 @@
 #include "common/log.h"
 #include "common/threads.h"
 #include "generate/generate.h"
+#include "graph/graph_builder.h"
+#include "kernels/gemm.h"
 #include "random_dataset.h"
 #include "support.h"
 #include "train/evaluation.h"
@@ -16,7 +18,10 @@
 namespace cgcn {
 namespace {
 
+using kernels::Precision;
+
 constexpr uint64_t kPlenty = uint64_t{1} << 30;
+constexpr Precision kPrecisions[] = {Precision::kFloat32, Precision::kBFloat16};
 
 Model make_model(const Dataset& data, const ModelOptions& options) {
   return {options,
@@ -81,29 +86,111 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
     if (options.norm_place == NormPlace::kAfter) options.jumping = static_cast<Jumping>(random.below(3));
     if (options.input_projection && random.below(2) == 0) options.initial_residual = 0.2f;
     if (random.below(2) == 0) options.identity_mapping = 0.5f;
-    Model model = make_model(data, options);
-
     PartitionOptions partition;
     partition.parts = 1;
     partition.transductive = true;
     const ClusterLayout layout = ensure_partition(store, partition).layout;
     const ClusterBatches batches(
         layout, {.normalisation = options.layer_normalisation(), .aggregates_input = options.input_projection});
-    model.reserve(batches.limits());
     const auto storage = batches.make_storage();
     batches.prepare(0, 0, *storage);
     const size_t classes = data.labels.num_classes();
-    std::vector<float> expected(data.num_nodes() * classes);
     const FeatureMatrix batch_aggregated = aggregated_features(layout, options.product_normalisation());
-    model.predict(storage->batch, {layout.data.features, batch_aggregated, layout.data.labels}, expected.data());
-
     const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
-    const std::vector<float> logits = run(model, {data.graph, data.features, aggregated}, options.layers, kPlenty);
-    for (NodeId row = 0; row < data.num_nodes(); ++row)
-      for (size_t c = 0; c < classes; ++c) {
-        const float value = expected[row * classes + c];
-        ASSERT_NEAR(logits[layout.order[row] * classes + c], value, 2e-4 * (1 + std::abs(value))) << row;
-      }
+    for (const Precision precision : kPrecisions) {
+      SCOPED_TRACE(static_cast<int>(precision));
+      options.precision = precision;
+      Model model = make_model(data, options);
+      model.reserve(batches.limits());
+      std::vector<float> expected(data.num_nodes() * classes);
+      model.predict(storage->batch, {layout.data.features, batch_aggregated, layout.data.labels}, expected.data());
+      const std::vector<float> logits = run(model, {data.graph, data.features, aggregated}, options.layers, kPlenty);
+      float largest = 0;
+      for (const float value : expected) largest = std::max(largest, std::abs(value));
+      // Rounded rows differ where the two round at other places.
+      const float tolerance = precision == Precision::kFloat32 ? 2e-4f : 0.03f;
+      for (NodeId row = 0; row < data.num_nodes(); ++row)
+        for (size_t c = 0; c < classes; ++c) {
+          const float value = expected[row * classes + c];
+          const float size = precision == Precision::kFloat32 ? 1 + std::abs(value) : largest;
+          ASSERT_NEAR(logits[layout.order[row] * classes + c], value, tolerance * size) << row;
+        }
+    }
+  }
+}
+
+// H_1 is what a product of the rounded A·X and W gives, summed in double; H_2 that of the rounded H_1 and its rounded
+// mean. What is given is not rounded.
+TEST_F(InferenceTest, InBFloat16IsNearThePlainSumsOfRoundedNumbers) {
+  GenerateOptions generated;
+  generated.nodes = 700;
+  generated.features = 21;
+  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
+  const Store store(folder_ / "store");
+  const Dataset data = store.dataset();
+  ModelOptions options;
+  options.layers = 3;
+  options.hidden = 19;
+  options.convolution = ConvolutionForm::kPlain;
+  options.layer_norm = false;
+  options.precision = Precision::kBFloat16;
+  const Model model = make_model(data, options);
+  const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
+  const auto rounded = [](double value) { return double{to_float(to_bfloat16(static_cast<float>(value)))}; };
+  const auto product = [&](const std::vector<double>& rows, uint32_t layer) {
+    const Parameter& weight = model.parameters()[layer - 1];
+    const float* w = model.values().data() + weight.offset;
+    std::vector<double> out(data.num_nodes() * weight.columns);
+    for (size_t r = 0; r < data.num_nodes(); ++r)
+      for (size_t k = 0; k < weight.rows; ++k)
+        for (size_t c = 0; c < weight.columns; ++c)
+          out[r * weight.columns + c] += rounded(rows[r * weight.rows + k]) * rounded(w[k * weight.columns + c]);
+    for (double& value : out) value = std::max(0.0, value);
+    return out;
+  };
+  const auto expect_near = [&](const std::vector<double>& expected, uint32_t layer) {
+    const std::vector<float> found = run(model, {data.graph, data.features, aggregated}, layer, kPlenty);
+    ASSERT_EQ(found.size(), expected.size());
+    size_t exact = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+      // A number of the sums that lies between two in bfloat16 may go to either.
+      ASSERT_NEAR(found[i], expected[i], layer == 1 ? 1e-5 : 4e-3) << i;
+      exact += found[i] != to_float(to_bfloat16(found[i]));
+    }
+    EXPECT_GT(exact, found.size() / 4) << "what is given was rounded";
+  };
+  std::vector<double> rows;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    for (const float value : aggregated.dense_row(v)) rows.push_back(value);
+  rows = product(rows, 1);
+  expect_near(rows, 1);
+  std::vector<double> means(rows.size());
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    for (const NodeId u : data.graph.neighbours(v))
+      for (size_t c = 0; c < options.hidden; ++c)
+        means[v * options.hidden + c] += rounded(rows[u * options.hidden + c]) / data.graph.degree(v);
+  expect_near(product(means, 2), 2);
+}
+
+// Rows between layers take half the bytes; what the narrow last layer makes of them, and the logits, are float32.
+TEST_F(InferenceTest, InBFloat16EmbeddingsTakeHalfTheMemory) {
+  GenerateOptions generated;
+  generated.nodes = 1000;
+  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
+  const Store store(folder_ / "store");
+  const Dataset data = store.dataset();
+  ModelOptions options;
+  options.hidden = 200;
+  const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
+  const InferenceInput input{data.graph, data.features, aggregated};
+  for (const Precision precision : kPrecisions) {
+    options.precision = precision;
+    const Model model = make_model(data, options);
+    ASSERT_TRUE(model.stages().back().narrows());
+    const uint64_t row = 200 * kernels::bytes_of(precision) + 2 * data.labels.num_classes() * sizeof(float);
+    const uint64_t scratch = Inference::least_memory(model, 1000) - 1000 * sizeof(float);
+    EXPECT_FALSE(Inference(model, input, scratch + 1000 * row, false).spills());
+    EXPECT_TRUE(Inference(model, input, scratch + 1000 * row - 1, false).spills());
   }
 }
 
@@ -122,18 +209,21 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   before.input_projection = before.residual = true;
   const FeatureMatrix aggregated = aggregated_features(store, usual.product_normalisation());
   const InferenceInput input{data.graph, data.features, aggregated};
-  for (const ModelOptions& options : {usual, before, carrying}) {
+  std::vector<ModelOptions> all{usual, before, carrying};
+  for (ModelOptions options : {usual, before, carrying}) {
+    options.precision = Precision::kBFloat16;
+    all.push_back(options);
+  }
+  for (const ModelOptions& options : all) {
     const Model model = make_model(data, options);
-    const uint64_t column = 1500 * sizeof(float);
-    uint64_t widest = 0;
-    for (const InferenceStage& stage : model.stages()) widest = std::max<uint64_t>(widest, stage.out());
-    const uint64_t scratch = (options.input_projection ? 6 : 5) * widest * 256 * sizeof(float) + column;
     set_thread_count(1);
+    const uint64_t column = 1500 * kernels::bytes_of(options.precision);
+    const uint64_t scratch = Inference::least_memory(model, 1500) - 1500 * sizeof(float);
     for (uint32_t layer = 1; layer <= 3; ++layer) {
       bool spills = false;
       const std::vector<float> expected = run(model, input, layer, kPlenty, &spills);
       EXPECT_FALSE(spills);
-      for (const uint64_t columns : {48, 16, 3}) {  // 48: room for all that the narrow last layer takes and gives
+      for (const uint64_t columns : {48, 16, 4}) {  // 48: room for all that the narrow last layer takes and gives
         EXPECT_EQ(run(model, input, layer, scratch + columns * column, &spills), expected);
         EXPECT_TRUE(spills || (layer == 1 && columns > options.hidden));
         const Inference inference(model, input, scratch + columns * column, false, layer);
@@ -146,6 +236,70 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   }
   const Model model = make_model(data, usual);
   EXPECT_THAT(test::message_of<Error>([&] { run(model, input, 3, 1000); }), testing::HasSubstr("--memory"));
+}
+
+// Clusters of some nodes, the others join them: every model has the bits of the nodes' own order.
+TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
+  GenerateOptions generated;
+  generated.nodes = 1500;
+  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
+  const Store store(folder_ / "store");
+  const Dataset data = store.dataset();
+  std::vector<NodeId> clustered;
+  const std::vector<NodeId> offsets{0, 400, 400, 900};
+  for (NodeId i = 0; i < 900; ++i) clustered.push_back((i * 7 + 3) % 1500);
+  const InferenceOrder order(data.graph, clustered, offsets);
+  std::vector<bool> seen(1500);
+  for (NodeId row = 0; row < 1500; ++row) {
+    seen[order.nodes()[row]] = true;
+    ASSERT_EQ(order.rows()[order.nodes()[row]], row);
+  }
+  ASSERT_EQ(std::count(seen.begin(), seen.end(), true), 1500);
+
+  ModelOptions usual, before, carrying, wide, dense;
+  usual.hidden = before.hidden = carrying.hidden = dense.hidden = 40;
+  wide.hidden = 6;  // the last layer does not narrow
+  dense.head = HeadKind::kDense;
+  carrying.input_projection = carrying.batch_norm = true;
+  carrying.initial_residual = 0.1f;
+  carrying.jumping = Jumping::kConcat;
+  before.norm_place = NormPlace::kBefore;
+  before.input_projection = before.residual = true;
+  const FeatureMatrix aggregated = aggregated_features(store, usual.product_normalisation());
+  const InferenceInput input{data.graph, data.features, aggregated};
+  InferenceInput ordered = input;
+  ordered.order = &order;
+  for (ModelOptions options : {usual, before, carrying, wide, dense})
+    for (const Precision precision : kPrecisions) {
+      options.precision = precision;
+      for (const uint32_t layers : {1, 2, 3}) {
+        options.layers = layers;
+        const Model model = make_model(data, options);
+        for (uint32_t layer = 1; layer <= layers; ++layer) {
+          RowSample sample{{0, 3, 255, 256, 700, 1499}, 0, {}}, ordered_sample{sample.nodes, 0, {}};
+          const SlabMatrix expected = Inference(model, input, kPlenty, false, layer).run(&sample);
+          const SlabMatrix found = Inference(model, ordered, kPlenty, false, layer).run(&ordered_sample);
+          const auto values = [](const SlabMatrix& m) {
+            return std::vector<float>(m.matrix().data, m.matrix().data + m.rows() * m.columns());
+          };
+          if (kernels::rows_are_independent()) {
+            EXPECT_EQ(values(found), values(expected)) << layers << " layers, layer " << layer;
+            EXPECT_EQ(ordered_sample.values, sample.values);
+          }
+        }
+      }
+    }
+}
+
+// Nodes without a cluster go where most of their neighbours are, to the first of equals; without neighbours behind all.
+TEST_F(InferenceTest, NodesJoinTheClusterOfMostNeighbours) {
+  EdgeList edges;
+  for (const auto& [u, v] :
+       std::vector<std::pair<NodeId, NodeId>>{{0, 1}, {2, 3}, {4, 2}, {4, 3}, {4, 0}, {5, 1}, {6, 0}, {6, 2}})
+    edges.add(u, v);
+  const CsrGraph graph = build_graph(8, edges, {}, nullptr);
+  const InferenceOrder order(graph, std::vector<NodeId>{1, 0, 3, 2}, std::vector<NodeId>{0, 2, 4});
+  EXPECT_THAT(order.nodes(), testing::ElementsAre(0, 1, 5, 6, 2, 3, 4, 7));
 }
 
 // Scores and the temperature are those of logits that are kept, whatever the memory.

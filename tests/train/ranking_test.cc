@@ -12,6 +12,7 @@
 #include "common/threads.h"
 #include "train/calibration.h"
 #include "train/graph_share.h"
+#include "train/thresholds.h"
 
 namespace cgcn {
 namespace {
@@ -48,37 +49,12 @@ double slow_precision(const std::vector<float>& with, const std::vector<float>& 
   return sum;
 }
 
-double f1_at(float threshold, const std::vector<float>& with, const std::vector<float>& without) {
-  const auto above = [&](const std::vector<float>& values) {
-    return static_cast<double>(std::count_if(values.begin(), values.end(), [&](float z) { return z > threshold; }));
-  };
-  return 2 * above(with) / (above(with) + above(without) + static_cast<double>(with.size()));
-}
-
 TEST(Ranking, EqualsItsDefinition) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const auto with = draw(1 + seed * 3, 0.4f, 2 * seed), without = draw(1 + seed * 7, -0.3f, 2 * seed + 1);
     EXPECT_NEAR(roc_auc({with, without}), slow_auc(with, without), 1e-12);
     EXPECT_NEAR(average_precision({with, without}), slow_precision(with, without), 1e-12);
   }
-}
-
-TEST(Ranking, TheThresholdHasTheBestF1) {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
-    const float shift = static_cast<float>(seed % 5) - 2;
-    const auto with = draw(1 + seed * 2, shift, 2 * seed), without = draw(seed * 3, shift - 0.7f, 2 * seed + 1);
-    const float chosen = best_threshold({with, without});
-    double best = f1_at(0, with, without);
-    for (const auto& values : {with, without})
-      for (const float z : values) best = std::max({best, f1_at(z, with, without), f1_at(z - 0.01f, with, without)});
-    EXPECT_NEAR(f1_at(chosen, with, without), best, 1e-12);
-    if (f1_at(0, with, without) == best) {
-      EXPECT_EQ(chosen, 0);  // the nearest to 0 of those that are as good
-    }
-  }
-  EXPECT_EQ(best_threshold({{}, {}}), 0);
-  const std::vector<float> without = {1, 2};
-  EXPECT_EQ(best_threshold({{}, without}), 0);
 }
 
 struct Problem {
@@ -113,14 +89,14 @@ struct Problem {
 double fit_temperature(const SlabMatrix& logits, const Dataset& data, uint64_t memory = uint64_t{1} << 30) {
   TemperatureFit fit(data, memory);
   GraphShare(data.graph).collect(logits, 700, [&](auto rows, NodeId first) { fit.add(rows, first); });
-  return fit.fit().value();
+  return fit.fit().value().temperature;
 }
 
 TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
   const Problem problem(3000, 10, true);
   set_thread_count(1);
   const RankScores expected = *rank_role(problem.whole, problem.data, Role::kTest, uint64_t{1} << 30);
-  const auto thresholds = choose_thresholds(problem.whole, problem.data, uint64_t{1} << 30);
+  const auto thresholds = choose_thresholds(problem.whole, problem.data, SelectBy::kMicroF1);
   const double temperature = fit_temperature(problem.whole, problem.data);
   set_thread_count(3);
   for (const uint64_t memory : {uint64_t{0}, uint64_t{30'000}, uint64_t{1} << 30})
@@ -128,7 +104,7 @@ TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
       const RankScores scores = *rank_role(*logits, problem.data, Role::kTest, memory);
       EXPECT_EQ(scores.roc_auc, expected.roc_auc);
       EXPECT_EQ(scores.average_precision, expected.average_precision);
-      EXPECT_EQ(choose_thresholds(*logits, problem.data, memory), thresholds);
+      EXPECT_EQ(choose_thresholds(*logits, problem.data, SelectBy::kMicroF1), thresholds);
       EXPECT_EQ(fit_temperature(*logits, problem.data, memory), temperature);
     }
   set_thread_count(0);
@@ -141,6 +117,104 @@ TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
     area += slow_auc(with, without) / 10;
   }
   EXPECT_NEAR(expected.roc_auc, area, 1e-12);
+}
+
+// Counts of the nodes of a role that thresholds predict right and wrong.
+ClassCounts count_at(const std::vector<float>& thresholds, const Problem& problem, Role role, uint32_t c) {
+  ClassCounts counts;
+  for (NodeId v = 0; v < problem.data.num_nodes(); ++v) {
+    if (problem.data.role(v) != role) continue;
+    const bool has = problem.data.labels.has(v, c);
+    const bool predicted = problem.whole.matrix().row(v)[c] > (thresholds.empty() ? 0 : thresholds[c]);
+    counts.true_positives += has && predicted;
+    counts.false_positives += !has && predicted;
+    counts.false_negatives += has && !predicted;
+  }
+  return counts;
+}
+
+double f1_at(const std::vector<float>& thresholds, const Problem& problem, Role role, bool macro) {
+  ClassCounts sum;
+  double each = 0;
+  const uint32_t classes = problem.data.labels.num_classes();
+  for (uint32_t c = 0; c < classes; ++c) {
+    const ClassCounts counts = count_at(thresholds, problem, role, c);
+    sum.true_positives += counts.true_positives;
+    sum.false_positives += counts.false_positives;
+    sum.false_negatives += counts.false_negatives;
+    each += counts.f1() / classes;
+  }
+  return macro ? each : sum.f1();
+}
+
+// Logits of normal noise, 2.5 higher with the class: the thresholds that are right follow the shift of each.
+template <class Shift>
+void draw_logits(Problem& problem, Shift&& shift) {
+  Random random(9, Purpose::kTest);
+  for (NodeId v = 0; v < problem.data.num_nodes(); ++v)
+    for (uint32_t c = 0; c < problem.data.labels.num_classes(); ++c)
+      problem.whole.matrix().row(v)[c] = random.normal() + (problem.data.labels.has(v, c) ? 1.25f : -1.25f) + shift(c);
+}
+
+TEST(Thresholds, HaveNearlyTheBestF1AlsoOnOtherNodes) {
+  Problem problem(20'000, 5, true);
+  draw_logits(problem, [](uint32_t c) { return static_cast<float>(c) - 2; });
+  for (const SelectBy by : {SelectBy::kMicroF1, SelectBy::kMacroF1}) {
+    const bool macro = by == SelectBy::kMacroF1;
+    const std::vector<float> chosen = choose_thresholds(problem.whole, problem.data, by);
+    ASSERT_EQ(chosen.size(), 5u);
+    for (uint32_t c = 1; c < 5; ++c) EXPECT_NEAR(chosen[c] - chosen[c - 1], 1, 0.6);
+    for (const Role role : {Role::kValidation, Role::kTest})
+      EXPECT_GT(f1_at(chosen, problem, role, macro), f1_at({}, problem, role, macro) + 0.02);
+    // None that differs in one class has a better score on the nodes they were chosen on, but for what classes share.
+    const double reached = f1_at(chosen, problem, Role::kValidation, macro);
+    for (uint32_t c = 0; c < 5; ++c)
+      for (float other = -5; other < 5; other += 0.1f) {
+        std::vector<float> changed = chosen;
+        changed[c] = other;
+        EXPECT_LE(f1_at(changed, problem, Role::kValidation, macro), reached + 2e-3);
+      }
+  }
+}
+
+TEST(Thresholds, OfFewNodesAreThoseOfAllClasses) {
+  double gain = 0, own = 0;
+  for (const NodeId nodes : {150u, 200u, 250u, 300u, 350u, 400u, 450u, 500u}) {
+    Problem problem(nodes, 40, true);  // a class has ten to thirty nodes of validation
+    draw_logits(problem, [](uint32_t) { return -2; });
+    const std::vector<float> chosen = choose_thresholds(problem.whole, problem.data, SelectBy::kMicroF1);
+    gain += f1_at(chosen, problem, Role::kTest, false) - f1_at({}, problem, Role::kTest, false);
+    std::vector<float> overfit(40);  // each with the best F1 of its own nodes
+    for (uint32_t c = 0; c < 40; ++c) {
+      double best = -1;
+      for (float threshold = -5; threshold < 5; threshold += 0.1f)
+        if (const double f1 = count_at(std::vector<float>(40, threshold), problem, Role::kValidation, c).f1();
+            f1 > best) {
+          best = f1;
+          overfit[c] = threshold;
+        }
+    }
+    own += f1_at(overfit, problem, Role::kTest, false) - f1_at({}, problem, Role::kTest, false);
+  }
+  EXPECT_GT(gain, 0);
+  EXPECT_GT(gain, own + 0.08);  // of eight problems
+}
+
+TEST(Thresholds, AreZeroIfNothingIsBetterOrNobodySaysSo) {
+  Problem problem(3000, 4, true);
+  for (NodeId v = 0; v < 3000; ++v)
+    for (uint32_t c = 0; c < 4; ++c) problem.whole.matrix().row(v)[c] = problem.data.labels.has(v, c) ? 1.0f : -1.0f;
+  EXPECT_TRUE(choose_thresholds(problem.whole, problem.data, SelectBy::kMicroF1).empty());
+  problem.data.split = std::vector<uint8_t>(3000, 0);  // no validation nodes
+  EXPECT_TRUE(choose_thresholds(problem.whole, problem.data, SelectBy::kMacroF1).empty());
+}
+
+TEST(Thresholds, OfManyClassesAreOneForAll) {
+  Problem problem(400, kMostThresholds + 1, true);
+  const std::vector<float> chosen = choose_thresholds(problem.whole, problem.data, SelectBy::kMacroF1);
+  ASSERT_EQ(chosen.size(), kMostThresholds + 1u);
+  EXPECT_EQ(std::count(chosen.begin(), chosen.end(), chosen[0]), kMostThresholds + 1);
+  EXPECT_GT(chosen[0], 0);  // one of four has a class
 }
 
 TEST(Calibration, TheTemperatureHasTheLeastLoss) {

@@ -84,7 +84,19 @@ TEST_P(PrecisionTest, AnInterruptedRunContinuesBitForBit) {
 INSTANTIATE_TEST_SUITE_P(Precisions, PrecisionTest, testing::ValuesIn(kPrecisions),
                          [](const auto& info) { return info.param == Precision::kFloat32 ? "Float32" : "BFloat16"; });
 
-// It learns as float32 does, takes X and A·X at half the size, and is saved in float32, which evaluation takes.
+// Batches in bfloat16 read a rounded copy of the scaled features, for whose making there is room; an evaluation reads
+// the scaled ones.
+TEST_F(TrainingTest, OnlyFeaturesThatBatchesReadAreCountedTwiceInBFloat16) {
+  options_.train.standardise = true;
+  options_.model.precision = Precision::kBFloat16;
+  const Store store(make_store());
+  const FeatureMatrix& features = store.dataset().features;
+  const uint64_t scaled = 2 * features.num_entries() * sizeof(float);
+  EXPECT_EQ(scaled_bytes(options_, features, true, Precision::kFloat32), scaled);
+  EXPECT_EQ(scaled_bytes(options_, features, true, Precision::kBFloat16), scaled + features.num_entries() * 2);
+}
+
+// It learns as float32 does, takes X and A·X at half the size, and is saved in float32.
 TEST_F(TrainingTest, TrainsInBFloat16) {
   options_.train.epochs = 15;
   const Store store(make_store());

@@ -13,7 +13,9 @@ function drawClasses(run) {
   setShown('confused', Boolean(classes && classes.confusion) && classes.list.length > kCellNumbers);
   setShown('chart-classes', Boolean(classes));
   byId('label-tiles').hidden = !classes || !multi;
+  byId('never-predicted').hidden = !run.result || !run.result.never_predicted;
   if (!classes) return;
+  byId('never-predicted').textContent = run.result.never_predicted || '';
   byId('classes-part').textContent = `${partName[classes.part]} nodes${
       classes.list.length < classes.total ? `, the ${classes.list.length} largest of ${count(classes.total)}` : ''}`;
   drawClassBars(classes);

@@ -1,0 +1,39 @@
+#include "train/trial.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/interrupt.h"
+#include "train/loop.h"
+#include "train/run_evaluation.h"
+#include "train/selection.h"
+
+namespace cgcn {
+
+double score_settings(const Store& store, const RunOptions& options, const std::function<void()>& after_epoch) {
+  const TrainingPlan plan = plan_training(store, options);
+  StageTimes stages;
+  const TrainingInput input = prepare_training(plan, stages);
+  Learner learner(plan, input);
+  dist::Group alone;
+  const ModelInput read{input.features.x, input.features.aggregated, input.layout.data.labels, learner.kept_history()};
+  TrainingLoop loop(options.train, *input.batches, read, learner, alone);
+  while (learner.state.epoch < options.train.epochs) {
+    loop.run_epoch([] { return StepSignal{}; }, [](StepSignal) { throw_if_interrupted(); });
+    learner.state.end_epoch();
+    after_epoch();
+  }
+  RunEvaluation evaluation(plan, input, learner.model, alone);
+  const SelectBy by = selection_of(options.train.select_by, plan.data.labels);
+  return selection_score(evaluation.test(nullptr).validation.scores(), by);
+}
+
+double score_margin(double score, const Dataset& data, SelectBy by) {
+  constexpr double kOfErrors = 0.01;  // of a loss or an error, or of R²
+  if (by == SelectBy::kLoss || is_of_regression(by)) return kOfErrors * std::max(1e-6, std::abs(score));
+  const double nodes = static_cast<double>(data.split_sizes()[1]);
+  const double share = (std::clamp(score, 0.0, 1.0) * nodes + 2) / (nodes + 4);  // never quite 0 or 1
+  return std::sqrt(share * (1 - share) / nodes);
+}
+
+}  // namespace cgcn

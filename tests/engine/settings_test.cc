@@ -1,0 +1,89 @@
+// Which of several networks `auto` takes.
+#include "engine/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "clustergcn/clustergcn.h"
+#include "common/log.h"
+#include "common/threads.h"
+#include "support.h"
+
+namespace cgcn {
+namespace {
+
+constexpr uint32_t kClasses = 4, kColumns = 24;
+
+// 1,200 nodes: what their features tell, and what share of their edges lead to nodes of their class.
+fs::path make_store(const fs::path& path, float told_by_features, double alike) {
+  constexpr uint32_t kNodes = 1200, kLinks = 8;
+  std::mt19937 random(1);
+  std::normal_distribution<float> noise;
+  std::uniform_real_distribution<double> chance;
+  std::vector<uint32_t> from, to;
+  std::vector<float> features;
+  std::vector<int32_t> labels;
+  std::vector<uint8_t> split;
+  for (uint32_t v = 0; v < kNodes; ++v) {
+    for (uint32_t link = 0; link < kLinks; ++link) {
+      const uint32_t other = static_cast<uint32_t>(random() % kNodes);
+      from.push_back(v);
+      to.push_back(chance(random) < alike ? other - other % kClasses + v % kClasses : other);
+    }
+    for (uint32_t f = 0; f < kColumns; ++f)
+      features.push_back(noise(random) + (f == v % kClasses ? told_by_features : 0));
+    labels.push_back(static_cast<int32_t>(v % kClasses));
+    split.push_back(static_cast<uint8_t>(v / kClasses % 5 < 3 ? 0 : v / kClasses % 5 - 2));
+  }
+  clustergcn::GraphArrays arrays;
+  arrays.nodes = kNodes;
+  arrays.from = clustergcn::view(from);
+  arrays.to = clustergcn::view(to);
+  arrays.features = clustergcn::view(features, kColumns);
+  arrays.labels = clustergcn::view(labels);
+  arrays.split = clustergcn::view(split);
+  clustergcn::Graph::from_arrays(arrays).save(path.string());
+  return path;
+}
+
+class SettingsTest : public testing::Test {
+ protected:
+  ~SettingsTest() override { set_thread_count(0); }
+
+  static RunOptions settled(const Store& store, std::vector<std::pair<std::string, std::string>> given = {}) {
+    RunSettings settings;
+    settings.given = std::move(given);
+    const log::Silence silence;
+    settings.settle(store);
+    return settings.options;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(SettingsTest, NeighboursAreAveragedWhereFeaturesTellLittle) {
+  const Store store(make_store(folder_ / "store", 0.4f, 0.4));
+  for (const unsigned threads : {1u, 2u}) {
+    set_thread_count(threads);
+    const RunOptions options = settled(store);
+    EXPECT_EQ(options.model.convolution, ConvolutionForm::kPlain);
+    EXPECT_EQ(options.train.epochs, 200u);  // those of the run, not of the trial
+    EXPECT_EQ(options.train.warmup, 10u);
+  }
+}
+
+TEST_F(SettingsTest, ANodesOwnFeaturesStayApartWhereEdgesTellNothing) {
+  const Store store(make_store(folder_ / "store", 2, 0));
+  EXPECT_EQ(settled(store).model.convolution, ConvolutionForm::kConcat);
+}
+
+TEST_F(SettingsTest, WhatIsGivenIsNotChanged) {
+  const Store store(make_store(folder_ / "store", 0.4f, 0.4));
+  const RunOptions options = settled(store, {{"conv", "concat"}, {"layers", "3"}});
+  EXPECT_EQ(options.model.convolution, ConvolutionForm::kConcat);
+  EXPECT_EQ(options.model.layers, 3u);
+}
+
+}  // namespace
+}  // namespace cgcn
