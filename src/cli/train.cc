@@ -63,9 +63,7 @@ void TrainCommand::run_in(dist::Group& group) {
   if (!common.json) return print_summary(*trained.summary, run.data(), trained.has_report);
   nlohmann::json result = describe_result(*trained.summary, run.data());
   result["notes"] = trained.notes;
-  result["choices"] = nlohmann::json::array();
-  for (const Choice& choice : request.settings.choices)
-    result["choices"].push_back({{"option", choice.option}, {"value", choice.value}, {"reason", choice.reason}});
+  result.update(request.settings.describe_choices());
   fmt::print("{}\n", to_text(result, 2));
 }
 

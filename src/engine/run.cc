@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "common/error.h"
 #include "common/log.h"
@@ -34,7 +35,7 @@ void take_given(RunRequest& request, uint32_t processes) {
 void settle(RunRequest& request, const Store& store) {
   if (request.resume) return;
   request.settings.settle(store);
-  for (const std::string& line : request.settings.describe_choices()) log::note("auto: {}", line);
+  for (const std::string& line : request.settings.choice_lines()) log::note("auto: {}", line);
 }
 
 // The first rank read the files: the others have its settings.
@@ -67,6 +68,7 @@ Run::Run(RunRequest& request, dist::Group& group) : request_(request), group_(gr
   group.together([&] { store_.emplace(request.store); });
   data_ = store_->dataset();
   group.on_first([&] { settle(request, *store_); });
+  trial_seconds_ = request.settings.trials.seconds;
   share(request.settings, group);
   request.settings.options.data = traits_of(data_);
 }
@@ -120,6 +122,13 @@ fs::path Run::folder_of_seeds() const {
 void Run::prepare() {
   training_.emplace(*store_, request_.settings.options, std::move(*directory_), group_);
   directory_.reset();
+}
+
+TrainingSummary Run::train() {
+  const RunDirectory& directory = training_->directory();
+  if (group_.is_first() && directory.is_new()) request_.settings.record_choices(directory.files());
+  training_->count_before(Stage::kTrials, std::exchange(trial_seconds_, 0));
+  return training_->run();
 }
 
 }  // namespace cgcn

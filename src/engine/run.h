@@ -24,7 +24,7 @@ class Run {
   void begin();                                      // makes or reopens the folder
   void begin_seed(const fs::path& all, uint64_t n);  // the same for one of several seeds
   void prepare();                                    // plans, partitions if that has not been done, computes A·X
-  TrainingSummary train() { return training_->run(); }
+  TrainingSummary train();
 
   fs::path folder_of_seeds() const;  // refuses one that is in use unless it is resumed
   // Those that were asked for, and, if they are resumed, all that are in the folder.
@@ -41,6 +41,7 @@ class Run {
   Dataset data_;
   std::optional<RunDirectory> directory_;
   std::optional<Training> training_;
+  double trial_seconds_ = 0;  // that are not yet part of a run's time: of several seeds, the first one's
 
   void begin_in(const fs::path& folder, bool resume);
 };

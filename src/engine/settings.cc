@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/error.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/progress.h"
 #include "common/timer.h"
@@ -52,13 +53,18 @@ void RunSettings::settle(const Store& store) {
   std::vector<Candidate> candidates = candidate_settings(
       count_graph(store.dataset()), options,
       [&](const std::string& option) { return std::find(named.begin(), named.end(), option) != named.end(); });
-  choices = candidates.size() == 1 ? std::move(candidates[0].choices) : best_of(std::move(candidates), store);
+  if (candidates.size() > 1) {
+    try_candidates(candidates, store);
+    log::note("auto: {}", trials.text());
+  }
+  choices = std::move(candidates[trials.taken].choices);
   apply(choices);
   std::erase_if(choices, [&](const Choice& choice) { return list.find(choice.option)->is_default(); });
 }
 
 // Each for a part of its epochs, with a schedule of its own that ends there.
-std::vector<double> RunSettings::try_candidates(const std::vector<Candidate>& candidates, const Store& store) {
+void RunSettings::try_candidates(const std::vector<Candidate>& candidates, const Store& store) {
+  const Timer timer;
   const auto take = [&](const Candidate& candidate) {
     apply(candidate.choices);
     options.data = traits_of(store.dataset());
@@ -69,44 +75,25 @@ std::vector<double> RunSettings::try_candidates(const std::vector<Candidate>& ca
     epochs += trial_epochs(options.train.epochs);
   }
   Progress progress("Trying networks", epochs, "epochs");
-  std::vector<double> scores;
   for (const Candidate& candidate : candidates) {
     take(candidate);
-    if (scores.empty()) prepare_kept_files(plan_training(store, options));  // whose progress is shown
+    if (trials.list.empty()) prepare_kept_files(plan_training(store, options));  // whose progress is shown
     options.train.epochs = trial_epochs(options.train.epochs);
     options.train.warmup = std::min(options.train.warmup, options.train.epochs / 20);
     const log::Silence silence;
-    scores.push_back(-std::numeric_limits<double>::infinity());
+    double score = std::numeric_limits<double>::quiet_NaN();
     try {
-      scores.back() = score_settings(store, options, [&] { progress.advance(); });
+      score = score_settings(store, options, [&] { progress.advance(); });
     } catch (const NotFinite&) {  // the others may do better
     }
-    if (std::isnan(scores.back())) scores.back() = -std::numeric_limits<double>::infinity();
+    trials.list.push_back({candidate.network, std::isnan(score) ? -std::numeric_limits<double>::infinity() : score});
   }
-  return scores;
+  trials.by = selection_of(options.train.select_by, store.dataset().labels);
+  trials.seconds = timer.seconds();
+  trials.take_best(store.dataset());
 }
 
-// The first stays unless another one is better by more than chance.
-std::vector<Choice> RunSettings::best_of(std::vector<Candidate> candidates, const Store& store) {
-  const Timer timer;
-  const std::vector<double> scores = try_candidates(candidates, store);
-  const SelectBy by = selection_of(options.train.select_by, store.dataset().labels);
-  auto best = static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
-  const bool is_better = std::isfinite(scores[0])
-                             ? scores[best] > scores[0] + score_margin(scores[0], store.dataset(), by)
-                             : scores[best] > scores[0];
-  if (!is_better) best = 0;
-  std::string list;
-  for (size_t i = 0; i < scores.size(); ++i)
-    list += fmt::format("{}{} {}", i > 0 ? ", " : "", candidates[i].network,
-                        std::isfinite(scores[i]) ? show_score(scores[i], by) : "failed");
-  log::note("auto: {} networks tried for part of their epochs ({}), validation {}: {}: {}", scores.size(),
-            format_seconds(timer.seconds()), selection_name(by), list,
-            candidates[best].network + (is_better ? " is taken" : " stays: no other is better by more than chance"));
-  return std::move(candidates[best].choices);
-}
-
-std::vector<std::string> RunSettings::describe_choices() {
+std::vector<std::string> RunSettings::choice_lines() {
   std::vector<std::pair<std::string, std::string>> groups;  // reason, and options as they are typed
   for (const Choice& choice : choices) {
     const std::string option = list.find(choice.option)->command_line();
@@ -120,6 +107,19 @@ std::vector<std::string> RunSettings::describe_choices() {
   std::vector<std::string> lines;
   for (const auto& [reason, options] : groups) lines.push_back(options + ": " + reason);
   return lines;
+}
+
+nlohmann::json RunSettings::describe_choices() const {
+  nlohmann::json described = {{"choices", nlohmann::json::array()}};
+  for (const Choice& choice : choices)
+    described["choices"].push_back({{"option", choice.option}, {"value", choice.value}, {"reason", choice.reason}});
+  if (!trials.list.empty()) described["trials"] = trials.describe();
+  return described;
+}
+
+void RunSettings::record_choices(const RunFiles& files) const {
+  if (!choices.empty() || !trials.list.empty())
+    write_file_atomically(files.choices(), to_text(describe_choices(), 2) + "\n");
 }
 
 void RunSettings::settle_resumed(const std::string& run) {

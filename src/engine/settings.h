@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "train/choices.h"
+#include "train/run_directory.h"
 #include "train/run_options.h"
+#include "train/trial.h"
 
 namespace cgcn {
 
@@ -22,9 +24,12 @@ struct RunSettings {
   std::vector<std::pair<std::string, std::string>> given;  // option and value, as somebody named them
 
   std::vector<Choice> choices;  // that `auto` made and nobody overruled
+  Trials trials;                // that decided some of them
 
   // One line for all that have the same reason: "--layers 2 --hidden 256: few labels".
-  std::vector<std::string> describe_choices();
+  std::vector<std::string> choice_lines();
+  nlohmann::json describe_choices() const;           // with the trials
+  void record_choices(const RunFiles& files) const;  // choices.json, if `auto` chose anything
 
   void check() { apply({}); }  // Error if a name or a value is wrong, before there is a graph
   void settle(const Store& store);
@@ -33,9 +38,8 @@ struct RunSettings {
  private:
   // Defaults, `values`, then file and names; returns which options the last two named.
   std::vector<std::string> apply(const std::vector<Choice>& values);
-  // Their scores after a short training.
-  std::vector<double> try_candidates(const std::vector<Candidate>& candidates, const Store& store);
-  std::vector<Choice> best_of(std::vector<Candidate> candidates, const Store& store);
+  // Trains each for a short time.
+  void try_candidates(const std::vector<Candidate>& candidates, const Store& store);
 };
 
 // A path that means the same from any folder, since a run may be resumed from elsewhere; empty stays empty.

@@ -31,7 +31,7 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
       settings.recipe = options.content().recipe;
       settings.settle(content.store);
     }
-    for (const std::string& line : settings.describe_choices()) cgcn::log::note("auto: {}", line);
+    for (const std::string& line : settings.choice_lines()) cgcn::log::note("auto: {}", line);
     const cgcn::RunOptions& run_options = settings.options;
     std::shared_ptr<cgcn::MemoryFolder> folder;
     if (session.run.empty())
@@ -40,6 +40,8 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
     cgcn::Training training(
         content.store, run_options,
         session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, content.data.name));
+    if (!session.resume) settings.record_choices(training.directory().files());
+    training.count_before(cgcn::Stage::kTrials, settings.trials.seconds);
     std::vector<Epoch> history;
     const cgcn::TrainingSummary summary = training.run([&](const cgcn::EpochRecord& record) {
       history.push_back(to_epoch(record, run_options.train.epochs));

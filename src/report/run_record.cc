@@ -112,6 +112,15 @@ void read_environment(const fs::path& file, json& record) {
   record["environment"] = environment;
 }
 
+// Why `auto` chose a setting, next to it; and which networks it tried, in a sentence.
+void read_choices(const json& chosen, json& record) {
+  for (const json& choice : chosen.at("choices"))
+    for (json& setting : record["settings"])
+      if (setting["name"] == choice.at("option") && setting["value"] == choice.at("value"))
+        setting["reason"] = choice.at("reason").get<std::string>();
+  if (chosen.contains("trials")) record["trials"] = chosen.at("trials").at("text").get<std::string>();
+}
+
 void read_result(json result, json& record) {
   if (!result.value("regression", false)) record["classes"] = class_figures(result);
   for (const char* role : {"train", "validation", "test"})
@@ -139,7 +148,7 @@ json read_run(const fs::path& run) {
   const fs::path full = fs::absolute(run).lexically_normal();
   record["name"] = (full.has_filename() ? full : full.parent_path()).filename().string();
   const fs::path environment = files.environment(), result = files.result(), clusters = files.clusters(),
-                 embeddings = files.embeddings();
+                 embeddings = files.embeddings(), choices = files.choices();
   from_file(environment, [&] { read_environment(environment, record); });
   read_settings(config, record["store"].get<std::string>(), record);
   const fs::path metrics = files.metrics();
@@ -149,6 +158,8 @@ json read_run(const fs::path& run) {
   record["stages"] = record["curves"]["stages"];
   record["curves"].erase("stages");
 
+  if (const json chosen = read_if_there(choices); chosen.is_object())
+    from_file(choices, [&] { read_choices(chosen, record); });
   const json ended = read_if_there(result), cut = read_if_there(clusters), hidden = read_if_there(embeddings);
   record["state"] = ended.is_object() ? "finished" : RunDirectory::is_held(run) ? "running" : "stopped";
   if (ended.is_object()) from_file(result, [&] { read_result(ended, record); });

@@ -50,7 +50,7 @@ fs::path make_numbered(const std::string& name) {
 // What a process leaves that was killed, or could not write, before its folder was a run.
 bool is_left_over(const fs::path& path) {
   const RunFiles files(path.parent_path());
-  return path == files.lock() || path == files.environment() || is_temporary_name(path.filename().string());
+  return path == files.lock() || path == files.environment() || path == files.choices() || is_temporary_name(path.filename().string());
 }
 
 bool holds_only_left_overs(const fs::path& folder) {
@@ -169,7 +169,7 @@ void RunDirectory::discard() const {
   std::error_code ignored;
   std::vector<fs::path> made = files_.optimisers();
   for (const fs::path& file :
-       {files_.config(), files_.environment(), files_.metrics(), files_.result(), files_.clusters(),
+       {files_.config(), files_.environment(), files_.choices(), files_.metrics(), files_.result(), files_.clusters(),
         files_.embeddings(), files_.last(), files_.best(), files_.regular_best(), files_.former_best()})
     made.push_back(file);
   for (const fs::path& file : made) fs::remove(file, ignored);

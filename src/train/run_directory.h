@@ -19,6 +19,7 @@ class RunFiles {
   const fs::path& folder() const { return folder_; }
   fs::path config() const { return folder_ / "config.toml"; }            // every option's value
   fs::path environment() const { return folder_ / "environment.json"; }  // program, machine, store
+  fs::path choices() const { return folder_ / "choices.json"; }          // what `auto` chose, and why
   fs::path metrics() const { return folder_ / "metrics.jsonl"; }         // a line per epoch
   fs::path clusters() const { return folder_ / "clusters.json"; }        // how the graph was cut
   fs::path result() const { return folder_ / "result.json"; }  // scores, times and memory, once the run is at its end

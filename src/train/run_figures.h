@@ -26,6 +26,15 @@ class RunFigures {
   uint64_t peak_memory() const { return std::max(peak_before_, memory_figures().peak_rss); }
   const RankFigures& rank() const { return rank_; }
 
+  // What was done for the run before it began.
+  void count_before(Stage stage, double seconds) {
+    if (seconds == 0) return;
+    StageTimes all;
+    all.add(stage, seconds);
+    all.add(stages_.list());
+    stages_ = std::move(all);
+    seconds_before_ += seconds;
+  }
   // Figures of earlier sessions count.
   void resume(const TrainingState& state) {
     seconds_before_ = state.total_seconds;

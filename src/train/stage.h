@@ -10,9 +10,9 @@
 
 namespace cgcn {
 
-enum class Stage { kPartition, kProduct, kCheckpoints, kTest, kWaiting, kSteps, kValidation, kOther };
-inline constexpr std::array kStageNames = {"partition",           "A·X",   "checkpoints", "test",
-                                           "waiting for batches", "steps", "validation",  "other"};
+enum class Stage { kTrials, kPartition, kProduct, kCheckpoints, kTest, kWaiting, kSteps, kValidation, kOther };
+inline constexpr std::array kStageNames = {"trying networks",     "partition", "A·X",        "checkpoints", "test",
+                                           "waiting for batches", "steps",     "validation", "other"};
 constexpr const char* name_of(Stage stage) { return kStageNames[static_cast<size_t>(stage)]; }
 
 // Seconds per stage in the order in which the stages first ran.

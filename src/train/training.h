@@ -27,6 +27,9 @@ class Training {
   // one it was trained on. run: RunDirectory::nowhere() on ranks other than the first. The group outlives it.
   Training(const Store& store, const RunOptions& options, RunDirectory run, dist::Group& group = dist::no_group());
 
+  // What was done for the run before it began is part of its time.
+  void count_before(Stage stage, double seconds) { figures_.count_before(stage, seconds); }
+
   // Calls after every epoch, and ends if that returns false. Throws Interrupted if the user stopped it,
   // after having saved. A new run that fails before its first step is taken back.
   TrainingSummary run(const std::function<bool(const EpochRecord&)>& on_epoch = {});

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/interrupt.h"
+#include "common/progress.h"
 #include "train/loop.h"
 #include "train/run_evaluation.h"
 #include "train/selection.h"
@@ -34,6 +35,37 @@ double score_margin(double score, const Dataset& data, SelectBy by) {
   const double nodes = static_cast<double>(data.split_sizes()[1]);
   const double share = (std::clamp(score, 0.0, 1.0) * nodes + 2) / (nodes + 4);  // never quite 0 or 1
   return std::sqrt(share * (1 - share) / nodes);
+}
+
+void Trials::take_best(const Dataset& data) {
+  const auto is_worse = [](const Trial& a, const Trial& b) { return a.score < b.score; };
+  const auto best = static_cast<size_t>(std::max_element(list.begin(), list.end(), is_worse) - list.begin());
+  const double first = list[0].score, margin = std::isfinite(first) ? score_margin(first, data, by) : 0;
+  taken = list[best].score > first + margin ? best : 0;
+}
+
+std::string Trials::text() const {
+  std::string scores;
+  for (const Trial& trial : list)
+    scores += fmt::format("{}{} {}", scores.empty() ? "" : ", ", trial.network,
+                          std::isfinite(trial.score) ? show_score(trial.score, by) : "failed");
+  return fmt::format("{} networks tried for part of their epochs ({}), validation {}: {}: {}{}", list.size(),
+                     format_seconds(seconds), selection_name(by), scores, list[taken].network,
+                     taken > 0 ? " is taken" : " stays: no other is better by more than chance");
+}
+
+nlohmann::json Trials::describe() const {
+  nlohmann::json networks = nlohmann::json::array();
+  for (const Trial& trial : list) {
+    nlohmann::json score;  // null: failed
+    if (std::isfinite(trial.score)) score = shown_score(trial.score, by);
+    networks.push_back({{"network", trial.network}, {"score", score}});
+  }
+  return {{"networks", networks},
+          {"taken", list[taken].network},
+          {"score", selection_key(by)},
+          {"seconds", seconds},
+          {"text", text()}};
 }
 
 }  // namespace cgcn

@@ -127,6 +127,25 @@ TEST_F(EndToEnd, ChoicesAreSaidWrittenAndOverruled) {
   EXPECT_EQ(weights("said"), weights("quiet"));
 }
 
+// Which networks were tried is told where the choices are, and their time is the run's.
+TEST_F(EndToEnd, TrialsAreRecorded) {
+  generate("g");
+  const Outcome trained =
+      run({"train", "g", "--recipe", "auto", "--run", "r", "--hidden", "8", "--epochs", "30", "--json"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const nlohmann::json result = nlohmann::json::parse(trained.output),
+                       chosen = nlohmann::json::parse(read_text_file(folder_ / "r" / "choices.json"));
+  EXPECT_EQ(chosen.at("choices"), result.at("choices"));
+  EXPECT_EQ(chosen.at("trials"), result.at("trials"));
+  EXPECT_GE(chosen["trials"].at("networks").size(), 3u);
+  EXPECT_EQ(result.at("stages").at(0).at("stage"), "trying networks");
+  const double seconds = chosen["trials"].at("seconds").get<double>();
+  EXPECT_GT(seconds, 0);
+  EXPECT_EQ(result["stages"][0].at("seconds").get<double>(), seconds);
+  EXPECT_GT(result.at("total_seconds").get<double>(), seconds + result.at("train_seconds").get<double>());
+  EXPECT_THAT(read_text_file(folder_ / "r" / "report.html"), HasSubstr("networks tried"));
+}
+
 TEST_F(EndToEnd, RefusesWithOneClearMessage) {
   generate("g");
   generate("other", {"--seed", "2"});

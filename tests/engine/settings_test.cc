@@ -51,9 +51,11 @@ class SettingsTest : public testing::Test {
  protected:
   ~SettingsTest() override { set_thread_count(0); }
 
+  // Narrow networks: a trial of each is short, also under a sanitizer.
   static RunOptions settled(const Store& store, std::vector<std::pair<std::string, std::string>> given = {}) {
     RunSettings settings;
     settings.given = std::move(given);
+    settings.given.emplace_back("hidden", "64");
     const log::Silence silence;
     settings.settle(store);
     return settings.options;

@@ -53,6 +53,21 @@ class RunRecord : public testing::Test {
   json while_running_;
 };
 
+TEST_F(RunRecord, HasReasonsOfChoices) {
+  const fs::path path = train("run");
+  EXPECT_FALSE(read_run(path).contains("trials"));
+  const fs::path file = RunFiles(path).choices();
+  write(file, R"({"choices": [{"option": "hidden", "value": "8", "reason": "narrow"},
+                              {"option": "layers", "value": "9", "reason": "overruled"}],
+                  "trials": {"text": "two tried"}})");
+  const json run = read_run(path);
+  EXPECT_EQ(run["trials"], "two tried");
+  for (const json& setting : run["settings"])
+    EXPECT_EQ(setting.value("reason", ""), setting["name"] == "hidden" ? "narrow" : "");
+  write(file, R"({"choices": [{"option": "hidden"}]})");
+  EXPECT_THROW(read_run(path), Error);
+}
+
 TEST_F(RunRecord, HasWhatTheRunWrote) {
   const fs::path path = train("run");
   const json run = read_run(path);

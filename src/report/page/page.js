@@ -230,7 +230,10 @@ function drawAgain(run) {
     if (title) term.title = title;
     return [term, make('dd', '', value)];
   }));
-  fill('settings', run.settings.length > 0 ? run.settings.map((entry) => [entry.name, entry.value, entry.help]) : [
+  byId('trials').hidden = !run.trials;
+  byId('trials').textContent = run.trials || '';
+  const valueOf = (entry) => entry.reason ? `${entry.value} (${entry.reason})` : entry.value;
+  fill('settings', run.settings.length > 0 ? run.settings.map((entry) => [entry.name, valueOf(entry), entry.help]) : [
     ['none', 'all settings are the defaults']
   ]);
   const machine = run.environment;
