@@ -19,8 +19,9 @@ def check(entry):
     words = shlex.split(entry["command"])
     at = words.index("-o")
     del words[at:at + 2]
-    if os.path.basename(words[0]) == "ccache":  # which keeps nothing of this
-        del words[0]
+    names = [os.path.basename(word) for word in words]
+    if "ccache" in names:  # which keeps nothing of this
+        del words[:names.index("ccache") + 1]
     words = [word for word in words if word not in ("-c", "-g")] + ["-fsyntax-only"]
     ran = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
     return ran.returncode, ran.stderr

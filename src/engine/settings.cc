@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 #include "common/error.h"
 #include "common/json.h"
@@ -62,35 +64,53 @@ void RunSettings::settle(const Store& store) {
   std::erase_if(choices, [&](const Choice& choice) { return list.find(choice.option)->is_default(); });
 }
 
-// Each for a part of its epochs, with a schedule of its own that ends there.
 void RunSettings::try_candidates(const std::vector<Candidate>& candidates, const Store& store) {
   const Timer timer;
-  const auto take = [&](const Candidate& candidate) {
-    apply(candidate.choices);
+  std::vector<size_t> all(candidates.size());
+  std::iota(all.begin(), all.end(), 0u);
+  const std::vector<double> scores = score_candidates(candidates, all, 1, store);
+  for (const size_t i : all) trials.list.push_back({candidates[i].network, scores[i], {}});
+  trials.by = selection_of(options.train.select_by, store.dataset().labels);
+  trials.taken = trials.best(store.dataset());
+  if (!trials.is_decided()) {
+    const std::vector<size_t> two = {0, trials.taken};
+    const std::vector<double> longer = score_candidates(candidates, two, 2, store);
+    for (size_t i = 0; i < two.size(); ++i) trials.list[two[i]].longer = longer[i];
+    trials.taken = trials.best(store.dataset());
+  }
+  trials.seconds = timer.seconds();
+}
+
+// With a schedule of its own that ends with the trial.
+std::vector<double> RunSettings::score_candidates(const std::vector<Candidate>& candidates,
+                                                  const std::vector<size_t>& which, uint32_t times,
+                                                  const Store& store) {
+  const auto take = [&](size_t i) {
+    apply(candidates[i].choices);
     options.data = traits_of(store.dataset());
+    return times * trial_epochs(options.train.epochs);
   };
   uint64_t epochs = 0;
-  for (const Candidate& candidate : candidates) {
-    take(candidate);
-    epochs += trial_epochs(options.train.epochs);
-  }
-  Progress progress("Trying networks", epochs, "epochs");
-  for (const Candidate& candidate : candidates) {
-    take(candidate);
-    if (trials.list.empty()) prepare_kept_files(plan_training(store, options));  // whose progress is shown
-    options.train.epochs = trial_epochs(options.train.epochs);
-    options.train.warmup = std::min(options.train.warmup, options.train.epochs / 20);
+  for (const size_t i : which) epochs += take(i);
+  std::optional<Progress> progress;
+  std::vector<double> scores;
+  for (const size_t i : which) {
+    const uint32_t tried = take(i);
+    if (scores.empty()) {
+      prepare_kept_files(plan_training(store, options));  // whose progress is shown
+      progress.emplace(times == 1 ? "Trying networks" : "Comparing two networks", epochs, "epochs");
+    }
+    options.train.epochs = tried;
+    options.train.warmup = std::min(options.train.warmup, tried / 20);
     const log::Silence silence;
-    double score = std::numeric_limits<double>::quiet_NaN();
+    scores.push_back(-std::numeric_limits<double>::infinity());
     try {
-      score = score_settings(store, options, [&] { progress.advance(); });
+      const double score = score_settings(store, options, [&] { progress->advance(); });
+      if (!std::isnan(score)) scores.back() = score;
     } catch (const NotFinite&) {  // the others may do better
     }
-    trials.list.push_back({candidate.network, std::isnan(score) ? -std::numeric_limits<double>::infinity() : score});
   }
-  trials.by = selection_of(options.train.select_by, store.dataset().labels);
-  trials.seconds = timer.seconds();
-  trials.take_best(store.dataset());
+  return scores;
 }
 
 std::vector<std::string> RunSettings::choice_lines() {

@@ -38,8 +38,11 @@ struct RunSettings {
  private:
   // Defaults, `values`, then file and names; returns which options the last two named.
   std::vector<std::string> apply(const std::vector<Choice>& values);
-  // Trains each for a short time.
+  // Fills `trials`.
   void try_candidates(const std::vector<Candidate>& candidates, const Store& store);
+  // After trials of so many times the epochs of a short one.
+  std::vector<double> score_candidates(const std::vector<Candidate>& candidates, const std::vector<size_t>& which,
+                                       uint32_t times, const Store& store);
 };
 
 // A path that means the same from any folder, since a run may be resumed from elsewhere; empty stays empty.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/progress.h"
+#include "train/standardise.h"
 
 namespace cgcn {
 namespace {
@@ -61,14 +62,6 @@ void count_alike(const Dataset& data, GraphCounts& counts) {
   for (const double end : ends) chance += end / static_cast<double>(compared) * end / static_cast<double>(compared);
   const double share = static_cast<double>(alike) / static_cast<double>(compared);
   counts.homophily = chance < 1 ? std::max(0.0, (share - chance) / (1 - chance)) : 0;
-}
-
-bool has_negative_entries(const FeatureMatrix& features) {
-  const uint64_t step = std::max<uint64_t>(1, features.rows() / kSampledRows);
-  for (uint64_t v = 0; v < features.rows(); v += step)
-    for (const float value : features.row_values(static_cast<NodeId>(v)))
-      if (value < 0) return true;
-  return false;
 }
 
 // Columns whose mean or deviation on a sample of the nodes is far from 0 and 1.
@@ -426,7 +419,7 @@ GraphCounts count_graph(const Dataset& data) {
   }
   counts.features = data.features.kind();
   counts.columns = data.features.columns();
-  if (counts.features == FeatureMatrix::Kind::kSparse) counts.negative_entries = has_negative_entries(data.features);
+  if (counts.features == FeatureMatrix::Kind::kSparse) counts.negative_entries = has_negative_values(data.features);
   if (data.features.is_dense())
     counts.uneven_columns = share_of_uneven_columns(data.features);
   else

@@ -50,7 +50,8 @@ fs::path make_numbered(const std::string& name) {
 // What a process leaves that was killed, or could not write, before its folder was a run.
 bool is_left_over(const fs::path& path) {
   const RunFiles files(path.parent_path());
-  return path == files.lock() || path == files.environment() || path == files.choices() || is_temporary_name(path.filename().string());
+  return path == files.lock() || path == files.environment() || path == files.choices() ||
+         is_temporary_name(path.filename().string());
 }
 
 bool holds_only_left_overs(const fs::path& folder) {

@@ -1,6 +1,8 @@
 #include "train/standardise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "common/error.h"
 #include "common/threads.h"
@@ -19,6 +21,20 @@ void require_dense(const FeatureMatrix& features) {
 }
 
 }  // namespace
+
+bool has_negative_values(const FeatureMatrix& features) {
+  constexpr uint64_t kSampledRows = 5000;  // evenly over the nodes
+  if (features.kind() == FeatureMatrix::Kind::kIdentity) return false;
+  const uint64_t step = std::max<uint64_t>(1, features.rows() / kSampledRows);
+  std::vector<float> dense(features.is_dense() ? features.columns() : 0);
+  for (uint64_t v = 0; v < features.rows(); v += step) {
+    if (features.is_dense()) features.copy_row(static_cast<NodeId>(v), dense.data());
+    const std::span<const float> row =
+        features.is_dense() ? std::span<const float>(dense) : features.row_values(static_cast<NodeId>(v));
+    if (std::any_of(row.begin(), row.end(), [](float value) { return value < 0; })) return true;
+  }
+  return false;
+}
 
 ColumnScaling measure_columns(const Dataset& data) {
   require_dense(data.features);

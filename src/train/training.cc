@@ -38,6 +38,10 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
     });
     stages.add(waited.list());
   }
+  if (group.is_first() && plan.options.train.normalise_rows && has_negative_values(plan.data.features))
+    log::warn(
+        "--normalise-rows (also of --recipe kipf) divides each row of features by its sum; some values are negative, "
+        "so that sums may be near 0. --standardise does not need that");
   return prepare_training(plan, stages);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/interrupt.h"
 #include "common/progress.h"
@@ -37,29 +38,38 @@ double score_margin(double score, const Dataset& data, SelectBy by) {
   return std::sqrt(share * (1 - share) / nodes);
 }
 
-void Trials::take_best(const Dataset& data) {
-  const auto is_worse = [](const Trial& a, const Trial& b) { return a.score < b.score; };
-  const auto best = static_cast<size_t>(std::max_element(list.begin(), list.end(), is_worse) - list.begin());
-  const double first = list[0].score, margin = std::isfinite(first) ? score_margin(first, data, by) : 0;
-  taken = list[best].score > first + margin ? best : 0;
+size_t Trials::best(const Dataset& data) const {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const bool longer = list[0].longer.has_value();
+  const auto score_of = [&](const Trial& trial) { return longer ? trial.longer.value_or(kNone) : trial.score; };
+  const auto is_worse = [&](const Trial& a, const Trial& b) { return score_of(a) < score_of(b); };
+  const auto best = std::max_element(list.begin(), list.end(), is_worse);
+  const double first = score_of(list[0]), margin = std::isfinite(first) ? score_margin(first, data, by) : 0;
+  return score_of(*best) > first + margin ? static_cast<size_t>(best - list.begin()) : 0;
 }
 
 std::string Trials::text() const {
-  std::string scores;
-  for (const Trial& trial : list)
-    scores += fmt::format("{}{} {}", scores.empty() ? "" : ", ", trial.network,
-                          std::isfinite(trial.score) ? show_score(trial.score, by) : "failed");
-  return fmt::format("{} networks tried for part of their epochs ({}), validation {}: {}: {}{}", list.size(),
-                     format_seconds(seconds), selection_name(by), scores, list[taken].network,
+  const auto show = [&](double score) { return std::isfinite(score) ? show_score(score, by) : "failed"; };
+  std::string scores, longer;
+  for (const Trial& trial : list) {
+    scores += fmt::format("{}{} {}", scores.empty() ? "" : ", ", trial.network, show(trial.score));
+    if (trial.longer)
+      longer += fmt::format("{}{} {}", longer.empty() ? "; after twice as many epochs " : ", ", trial.network,
+                            show(*trial.longer));
+  }
+  return fmt::format("{} networks tried for part of their epochs ({}), validation {}: {}{}: {}{}", list.size(),
+                     format_seconds(seconds), selection_name(by), scores, longer, list[taken].network,
                      taken > 0 ? " is taken" : " stays: no other is better by more than chance");
 }
 
 nlohmann::json Trials::describe() const {
+  const auto shown = [&](double score) {  // null: failed
+    return std::isfinite(score) ? nlohmann::json(shown_score(score, by)) : nlohmann::json();
+  };
   nlohmann::json networks = nlohmann::json::array();
   for (const Trial& trial : list) {
-    nlohmann::json score;  // null: failed
-    if (std::isfinite(trial.score)) score = shown_score(trial.score, by);
-    networks.push_back({{"network", trial.network}, {"score", score}});
+    networks.push_back({{"network", trial.network}, {"score", shown(trial.score)}});
+    if (trial.longer) networks.back()["score_of_longer_trial"] = shown(*trial.longer);
   }
   return {{"networks", networks},
           {"taken", list[taken].network},

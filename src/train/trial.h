@@ -2,8 +2,10 @@
 // (clusters, A·X) it keeps for this one, too.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,19 +22,23 @@ double score_settings(const Store& store, const RunOptions& options, const std::
 // many nodes.
 double score_margin(double score, const Dataset& data, SelectBy by);
 
-// What came of trying several networks.
+// What came of trying several networks. One that learns fast leads a short trial and may lose a long one: what is
+// better than the first is compared with it once more, in trials of twice the epochs.
 struct Trials {
   struct Trial {
     std::string network;
-    double score;  // not finite: training failed
+    double score;                  // not finite: training failed
+    std::optional<double> longer;  // of the second trial, if there was one
   };
   std::vector<Trial> list;  // empty: nothing was tried
   SelectBy by = SelectBy::kMicroF1;
   double seconds = 0;
   size_t taken = 0;
 
-  void take_best(const Dataset& data);  // the first stays unless another one is better by more than chance
-  std::string text() const;             // "6 networks tried … concat 95.10 %, deep concat 94.80 %: concat stays"
+  // The first, unless another one is better by more than chance. If there were second trials, of these.
+  size_t best(const Dataset& data) const;
+  bool is_decided() const { return taken == 0 || !std::isfinite(list[0].score) || list[0].longer; }
+  std::string text() const;  // "6 networks tried … concat 95.10 %, deep concat 94.80 %: concat stays"
   nlohmann::json describe() const;
 };
 

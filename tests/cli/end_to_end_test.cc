@@ -127,6 +127,12 @@ TEST_F(EndToEnd, ChoicesAreSaidWrittenAndOverruled) {
   EXPECT_EQ(weights("said"), weights("quiet"));
 }
 
+TEST_F(EndToEnd, RowsOfNegativeValuesAreNotDividedSilently) {
+  generate("g");
+  EXPECT_THAT(run(train("g", "r", {"--normalise-rows"})).errors, HasSubstr("sums may be near 0"));
+  EXPECT_THAT(run(train("g", "s", {"--standardise"})).errors, testing::Not(HasSubstr("near 0")));
+}
+
 // Which networks were tried is told where the choices are, and their time is the run's.
 TEST_F(EndToEnd, TrialsAreRecorded) {
   generate("g");

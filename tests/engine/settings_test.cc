@@ -51,11 +51,12 @@ class SettingsTest : public testing::Test {
  protected:
   ~SettingsTest() override { set_thread_count(0); }
 
-  // Narrow networks: a trial of each is short, also under a sanitizer.
+  // Narrow networks and half the epochs: a trial of each is short, also under a sanitizer.
   static RunOptions settled(const Store& store, std::vector<std::pair<std::string, std::string>> given = {}) {
     RunSettings settings;
     settings.given = std::move(given);
     settings.given.emplace_back("hidden", "64");
+    settings.given.emplace_back("epochs", "100");
     const log::Silence silence;
     settings.settle(store);
     return settings.options;
@@ -70,8 +71,8 @@ TEST_F(SettingsTest, NeighboursAreAveragedWhereFeaturesTellLittle) {
     set_thread_count(threads);
     const RunOptions options = settled(store);
     EXPECT_EQ(options.model.convolution, ConvolutionForm::kPlain);
-    EXPECT_EQ(options.train.epochs, 200u);  // those of the run, not of the trial
-    EXPECT_EQ(options.train.warmup, 10u);
+    EXPECT_EQ(options.train.epochs, 100u);  // those of the run, not of the trial
+    EXPECT_EQ(options.train.warmup, 5u);
   }
 }
 

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "graph/graph_builder.h"
 #include "random_dataset.h"
+#include "train/standardise.h"
 
 namespace cgcn {
 namespace {
@@ -317,6 +319,26 @@ TEST(Choices, CountsAreThoseOfTheGraph) {
     const double above = (double(alike) / double(compared) - chance) / (1 - chance);
     EXPECT_NEAR(counts.homophily, compared < 30 ? -1 : chance < 1 ? std::max(0.0, above) : 0, 1e-9);
   }
+}
+
+TEST(Choices, NegativeValuesAreSeenInAnyKindOfFeatures) {
+  const auto dense = [](std::vector<float> values) {
+    Buffer<float> copied(values.size());
+    std::copy(values.begin(), values.end(), copied.begin());
+    return FeatureMatrix::dense(std::move(copied), 2);
+  };
+  const auto sparse = [](float value) {
+    Buffer<EdgeOffset> offsets(3);
+    Buffer<uint32_t> columns(1);
+    Buffer<float> values(1);
+    offsets[0] = 0, offsets[1] = 0, offsets[2] = 1, columns[0] = 1, values[0] = value;
+    return FeatureMatrix::sparse(std::move(offsets), std::move(columns), std::move(values), 2);
+  };
+  EXPECT_FALSE(has_negative_values(dense({0, 1, 2, 3})));
+  EXPECT_TRUE(has_negative_values(dense({0, 1, 2, -3})));
+  EXPECT_FALSE(has_negative_values(sparse(1)));
+  EXPECT_TRUE(has_negative_values(sparse(-1)));
+  EXPECT_FALSE(has_negative_values(FeatureMatrix::identity(4)));
 }
 
 }  // namespace

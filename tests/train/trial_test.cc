@@ -1,7 +1,10 @@
 // Short trainings that tell settings apart.
 #include "train/trial.h"
 
+#include <gmock/gmock.h>
+
 #include <cmath>
+#include <limits>
 
 #include "common/error.h"
 #include "common/interrupt.h"
@@ -11,6 +14,8 @@
 
 namespace cgcn {
 namespace {
+
+using testing::HasSubstr;
 
 class TrialTest : public test::TrainingTest {};
 
@@ -43,6 +48,33 @@ TEST_F(TrialTest, MarginShrinksWithTheNodesThatAreCounted) {
   EXPECT_NEAR(score_margin(0.8, data, SelectBy::kMicroF1), std::sqrt(0.16 / nodes), 1e-3);
   EXPECT_GT(score_margin(1, data, SelectBy::kMicroF1), 1 / nodes);  // one node more says nothing
   EXPECT_NEAR(score_margin(-2, data, SelectBy::kLoss), 0.02, 1e-12);
+}
+
+TEST_F(TrialTest, TheFirstStaysUnlessAnotherIsBetterInALongTrialToo) {
+  const Store store(make_store());
+  const Dataset& data = store.dataset();
+  Trials trials{.list = {{"first", 0.5, {}}, {"near", 0.51, {}}, {"fast", 0.9, {}}, {"slow", 0.2, {}}}};
+  ASSERT_GT(score_margin(0.5, data, trials.by), 0.01);
+  trials.taken = trials.best(data);
+  EXPECT_EQ(trials.taken, 2u);
+  EXPECT_FALSE(trials.is_decided());
+  trials.list[0].longer = 0.95, trials.list[2].longer = 0.94;
+  trials.taken = trials.best(data);
+  EXPECT_EQ(trials.taken, 0u);
+  EXPECT_TRUE(trials.is_decided());
+  EXPECT_THAT(trials.text(), HasSubstr("after twice as many epochs first 95.00 %, fast 94.00 %: first stays"));
+  EXPECT_EQ(trials.describe()["networks"][2]["score_of_longer_trial"], 0.94);
+  trials.list[0].longer = 0.5;
+  EXPECT_EQ(trials.best(data), 2u);
+
+  trials.list.resize(2, {});
+  trials.list[0].longer.reset();
+  EXPECT_EQ(trials.best(data), 0u);
+  trials.list[0].score = -std::numeric_limits<double>::infinity();  // it failed: any other will do
+  trials.taken = trials.best(data);
+  EXPECT_EQ(trials.taken, 1u);
+  EXPECT_TRUE(trials.is_decided());
+  EXPECT_THAT(trials.text(), HasSubstr("first failed"));
 }
 
 }  // namespace
