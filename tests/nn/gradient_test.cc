@@ -353,6 +353,13 @@ struct Difference {
   double worst, distance;
 };
 
+// Of a large matrix. A sanitizer sees all of the model's code in the one step whose gradients these are.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kComparedPlaces = 20;
+#else
+constexpr uint64_t kComparedPlaces = 100;
+#endif
+
 std::vector<Difference> compare_gradients(const Case& c, uint64_t seed, double loss_tolerance) {
   SmallProblem problem(c.input, c.options.layers, c.rectangular, c.multi_label, seed);
   if (c.input_adjacency) problem.aggregate_input(seed);
@@ -388,7 +395,7 @@ std::vector<Difference> compare_gradients(const Case& c, uint64_t seed, double l
     if (!p.is_learnt()) continue;
     auto& values = reference.weights[p.name];
     double largest = 0, worst = 0, squares = 0, square_errors = 0;
-    const uint64_t stride = p.size() / 100 + 1;  // about a hundred places of a large matrix
+    const uint64_t stride = p.size() / kComparedPlaces + 1;
     for (uint64_t i = 0; i < p.size(); i += stride) {
       constexpr double kStep = 1e-6;
       const double kept = values[i];

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "batch/cluster_batches.h"
 #include "common/log.h"
 #include "common/threads.h"
@@ -52,12 +54,32 @@ std::vector<float> collect(const Inference& inference, const StageInput& input) 
   return found[0];
 }
 
+// As usual, with norms before convolutions, and with rows that are carried past layers.
+std::array<ModelOptions, 3> make_options() {
+  ModelOptions usual;
+  usual.hidden = 40;
+  ModelOptions before = usual, carrying = usual;
+  before.norm_place = NormPlace::kBefore;
+  before.input_projection = before.residual = true;
+  carrying.input_projection = carrying.batch_norm = true;
+  carrying.initial_residual = 0.1f;
+  carrying.jumping = Jumping::kConcat;
+  return {usual, before, carrying};
+}
+
 class InferenceTest : public testing::Test {
  protected:
   InferenceTest() { log::set_level(log::Level::kQuiet); }
   ~InferenceTest() override {
     set_thread_count(0);
     log::set_level(log::Level::kNormal);
+  }
+  Store make_store(NodeId nodes, uint32_t features = GenerateOptions().features) {
+    GenerateOptions generated;
+    generated.nodes = nodes;
+    generated.features = features;
+    generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
+    return Store(folder_ / "store");
   }
   test::TemporaryFolder folder_;
 };
@@ -122,11 +144,7 @@ TEST_F(InferenceTest, EqualsTheForwardPassOnTheWholeGraph) {
 // H_1 is what a product of the rounded A·X and W gives, summed in double; H_2 that of the rounded H_1 and its rounded
 // mean. What is given is not rounded.
 TEST_F(InferenceTest, InBFloat16IsNearThePlainSumsOfRoundedNumbers) {
-  GenerateOptions generated;
-  generated.nodes = 700;
-  generated.features = 21;
-  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
-  const Store store(folder_ / "store");
+  const Store store = make_store(700, 21);
   const Dataset data = store.dataset();
   ModelOptions options;
   options.layers = 3;
@@ -174,10 +192,7 @@ TEST_F(InferenceTest, InBFloat16IsNearThePlainSumsOfRoundedNumbers) {
 
 // Rows between layers take half the bytes; what the narrow last layer makes of them, and the logits, are float32.
 TEST_F(InferenceTest, InBFloat16EmbeddingsTakeHalfTheMemory) {
-  GenerateOptions generated;
-  generated.nodes = 1000;
-  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
-  const Store store(folder_ / "store");
+  const Store store = make_store(1000);
   const Dataset data = store.dataset();
   ModelOptions options;
   options.hidden = 200;
@@ -195,18 +210,9 @@ TEST_F(InferenceTest, InBFloat16EmbeddingsTakeHalfTheMemory) {
 }
 
 TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
-  GenerateOptions generated;
-  generated.nodes = 1500;
-  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
-  const Store store(folder_ / "store");
+  const Store store = make_store(1500);
   const Dataset data = store.dataset();
-  ModelOptions usual, before, carrying;
-  usual.hidden = before.hidden = carrying.hidden = 40;
-  carrying.input_projection = carrying.batch_norm = true;
-  carrying.initial_residual = 0.1f;
-  carrying.jumping = Jumping::kConcat;
-  before.norm_place = NormPlace::kBefore;
-  before.input_projection = before.residual = true;
+  const auto [usual, before, carrying] = make_options();
   const FeatureMatrix aggregated = aggregated_features(store, usual.product_normalisation());
   const InferenceInput input{data.graph, data.features, aggregated};
   std::vector<ModelOptions> all{usual, before, carrying};
@@ -240,10 +246,7 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
 
 // Clusters of some nodes, the others join them: every model has the bits of the nodes' own order.
 TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
-  GenerateOptions generated;
-  generated.nodes = 1500;
-  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
-  const Store store(folder_ / "store");
+  const Store store = make_store(1500);
   const Dataset data = store.dataset();
   std::vector<NodeId> clustered;
   const std::vector<NodeId> offsets{0, 400, 400, 900};
@@ -256,15 +259,10 @@ TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
   }
   ASSERT_EQ(std::count(seen.begin(), seen.end(), true), 1500);
 
-  ModelOptions usual, before, carrying, wide, dense;
-  usual.hidden = before.hidden = carrying.hidden = dense.hidden = 40;
+  const auto [usual, before, carrying] = make_options();
+  ModelOptions wide, dense = usual;
   wide.hidden = 6;  // the last layer does not narrow
   dense.head = HeadKind::kDense;
-  carrying.input_projection = carrying.batch_norm = true;
-  carrying.initial_residual = 0.1f;
-  carrying.jumping = Jumping::kConcat;
-  before.norm_place = NormPlace::kBefore;
-  before.input_projection = before.residual = true;
   const FeatureMatrix aggregated = aggregated_features(store, usual.product_normalisation());
   const InferenceInput input{data.graph, data.features, aggregated};
   InferenceInput ordered = input;
@@ -304,10 +302,7 @@ TEST_F(InferenceTest, NodesJoinTheClusterOfMostNeighbours) {
 
 // Scores and the temperature are those of logits that are kept, whatever the memory.
 TEST_F(InferenceTest, LogitsThatAreNotKeptHaveTheSameScores) {
-  GenerateOptions generated;
-  generated.nodes = 1500;
-  generate_store(folder_ / "store", generated, StagedDirectory::Existing::kRefuse);
-  const Store store(folder_ / "store");
+  const Store store = make_store(1500);
   const Dataset data = store.dataset();
   ModelOptions options;
   options.hidden = 6;
