@@ -44,7 +44,7 @@ size_t Trials::best(const Dataset& data) const {
   const auto score_of = [&](const Trial& trial) { return longer ? trial.longer.value_or(kNone) : trial.score; };
   const auto is_worse = [&](const Trial& a, const Trial& b) { return score_of(a) < score_of(b); };
   const auto best = std::max_element(list.begin(), list.end(), is_worse);
-  const double first = score_of(list[0]), margin = std::isfinite(first) ? score_margin(first, data, by) : 0;
+  const double first = score_of(list[0]), margin = std::isfinite(first) && !longer ? score_margin(first, data, by) : 0;
   return score_of(*best) > first + margin ? static_cast<size_t>(best - list.begin()) : 0;
 }
 
@@ -59,7 +59,9 @@ std::string Trials::text() const {
   }
   return fmt::format("{} networks tried for part of their epochs ({}), validation {}: {}{}: {}{}", list.size(),
                      format_seconds(seconds), selection_name(by), scores, longer, list[taken].network,
-                     taken > 0 ? " is taken" : " stays: no other is better by more than chance");
+                     taken > 0        ? " is taken"
+                     : longer.empty() ? " stays: no other is better by more than chance"
+                                      : " stays");
 }
 
 nlohmann::json Trials::describe() const {

@@ -35,7 +35,7 @@ struct Trials {
   double seconds = 0;
   size_t taken = 0;
 
-  // The first, unless another one is better by more than chance. If there were second trials, of these.
+  // The first, unless another one is better by more than chance and, if there was a second trial, still ahead there.
   size_t best(const Dataset& data) const;
   bool is_decided() const { return taken == 0 || !std::isfinite(list[0].score) || list[0].longer; }
   std::string text() const;  // "6 networks tried … concat 95.10 %, deep concat 94.80 %: concat stays"
