@@ -100,7 +100,8 @@ void TrainCommand::run_seeds(dist::Group& group, Run& run) {
     results.push_back({seed, std::move(*train_one(group, run, none).summary)});
   }
   if (!group.is_first()) return;
-  const nlohmann::json described = describe_seeds(results);
+  nlohmann::json described = describe_seeds(results);
+  described.update(request.settings.describe_choices());
   write_file_atomically(folder / "seeds.json", to_text(described, 2) + "\n");
   if (common.json)
     fmt::print("{}\n", to_text(described, 2));

@@ -67,29 +67,37 @@ Run::Run(RunRequest& request, dist::Group& group) : request_(request), group_(gr
   if (group.size() > 1) request.store = group.broadcast(request.store);
   group.together([&] { store_.emplace(request.store); });
   data_ = store_->dataset();
-  group.on_first([&] { settle(request, *store_); });
-  trial_seconds_ = request.settings.trials.seconds;
-  share(request.settings, group);
-  request.settings.options.data = traits_of(data_);
 }
 
-void Run::begin_in(const fs::path& folder, bool resume) {
+// Choosing may take minutes: it begins once there is a folder.
+void Run::settle_once() {
+  if (std::exchange(settled_, true)) return;
+  group_.on_first([&] { settle(request_, *store_); });
+  share(request_.settings, group_);
+  request_.settings.options.data = traits_of(data_);
+}
+
+void Run::begin_in(const fs::path& folder, bool resume, std::optional<uint64_t> seed) {
   training_.reset();
   group_.together([&] {
     directory_.emplace(!group_.is_first() ? RunDirectory::nowhere()
                        : resume           ? RunDirectory::reopen(folder)
                                           : RunDirectory::create(folder, data_.name));
   });
+  settle_once();
+  if (seed) request_.settings.options.train.seed = *seed;
+  group_.on_first([&] {
+    if (directory_->is_new()) request_.settings.record_choices(directory_->files());
+  });
   show(request_.settings);
 }
 
-void Run::begin() { begin_in(request_.run, request_.resume); }
+void Run::begin() { begin_in(request_.run, request_.resume, {}); }
 
 // Resumed: those that were started continue, the others follow.
 void Run::begin_seed(const fs::path& all, uint64_t n) {
   const fs::path folder = seed_folder(all, n);
-  request_.settings.options.train.seed = n;
-  begin_in(folder, request_.resume && RunDirectory::is_run(folder));
+  begin_in(folder, request_.resume && RunDirectory::is_run(folder), n);
 }
 
 std::vector<uint64_t> Run::seeds(const fs::path& folder) const {
@@ -120,15 +128,10 @@ fs::path Run::folder_of_seeds() const {
 }
 
 void Run::prepare() {
-  training_.emplace(*store_, request_.settings.options, std::move(*directory_), group_);
+  // Of several seeds, the first one has the time of the choices.
+  training_.emplace(*store_, request_.settings.options, std::move(*directory_), group_,
+                    std::exchange(request_.settings.before, {}));
   directory_.reset();
-}
-
-TrainingSummary Run::train() {
-  const RunDirectory& directory = training_->directory();
-  if (group_.is_first() && directory.is_new()) request_.settings.record_choices(directory.files());
-  training_->count_before(Stage::kTrials, std::exchange(trial_seconds_, 0));
-  return training_->run();
 }
 
 }  // namespace cgcn

@@ -19,12 +19,12 @@ struct RunRequest {
 // Every rank of the group has one. The first has the folder, and the settings that all take.
 class Run {
  public:
-  // Settles the request's settings and opens the store. request and group outlive it.
+  // Checks what was given and opens the store. request and group outlive it.
   Run(RunRequest& request, dist::Group& group);
-  void begin();                                      // makes or reopens the folder
+  void begin();                                      // makes or reopens the folder, settles the settings
   void begin_seed(const fs::path& all, uint64_t n);  // the same for one of several seeds
   void prepare();                                    // plans, partitions if that has not been done, computes A·X
-  TrainingSummary train();
+  TrainingSummary train() { return training_->run(); }
 
   fs::path folder_of_seeds() const;  // refuses one that is in use unless it is resumed
   // Those that were asked for, and, if they are resumed, all that are in the folder.
@@ -41,9 +41,10 @@ class Run {
   Dataset data_;
   std::optional<RunDirectory> directory_;
   std::optional<Training> training_;
-  double trial_seconds_ = 0;  // that are not yet part of a run's time: of several seeds, the first one's
+  bool settled_ = false;
 
-  void begin_in(const fs::path& folder, bool resume);
+  void settle_once();
+  void begin_in(const fs::path& folder, bool resume, std::optional<uint64_t> seed);
 };
 
 }  // namespace cgcn

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 
 #include "common/error.h"
 #include "common/json.h"
@@ -31,6 +30,14 @@ void make_paths_whole(RunOptions& options) {
     options.train.class_weights = whole_path(options.train.class_weights);
 }
 
+// Nothing if there is none, or if the file is not as written: a run continues without it.
+nlohmann::json recorded_choices(const RunFiles& files) {
+  std::error_code problem;
+  if (!fs::is_regular_file(files.choices(), problem)) return {};
+  const nlohmann::json choices = parse_json(read_text_file(files.choices()));
+  return choices.is_object() ? choices : nlohmann::json();
+}
+
 }  // namespace
 
 std::vector<std::string> RunSettings::apply(const std::vector<Choice>& values) {
@@ -55,6 +62,7 @@ void RunSettings::settle(const Store& store) {
   std::vector<Candidate> candidates = candidate_settings(
       count_graph(store.dataset()), options,
       [&](const std::string& option) { return std::find(named.begin(), named.end(), option) != named.end(); });
+  drop_impossible(candidates, store.dataset());
   if (candidates.size() > 1) {
     try_candidates(candidates, store);
     log::note("auto: {}", trials.text());
@@ -65,20 +73,24 @@ void RunSettings::settle(const Store& store) {
 }
 
 void RunSettings::try_candidates(const std::vector<Candidate>& candidates, const Store& store) {
+  if (processes > 1) log::note("the first of {} processes tries networks, the others wait", processes);
+  apply(candidates[0].choices);
+  prepare_kept_files(plan_training(store, options), before);  // whose progress is shown
   const Timer timer;
   std::vector<size_t> all(candidates.size());
   std::iota(all.begin(), all.end(), 0u);
   const std::vector<double> scores = score_candidates(candidates, all, 1, store);
   for (const size_t i : all) trials.list.push_back({candidates[i].network, scores[i], {}});
   trials.by = selection_of(options.train.select_by, store.dataset().labels);
-  trials.taken = trials.best(store.dataset());
-  if (!trials.is_decided()) {
-    const std::vector<size_t> two = {0, trials.taken};
-    const std::vector<double> longer = score_candidates(candidates, two, 2, store);
-    for (size_t i = 0; i < two.size(); ++i) trials.list[two[i]].longer = longer[i];
-    trials.taken = trials.best(store.dataset());
+  trials.taken = trials.best_of_short(store.dataset());
+  if (trials.are_to_be_compared(trials.taken)) {
+    const std::vector<double> longer = score_candidates(candidates, {0, trials.taken}, 2, store);
+    trials.list[0].longer = longer[0];
+    trials.list[trials.taken].longer = longer[1];
+    if (longer[1] <= longer[0]) trials.taken = 0;
   }
   trials.seconds = timer.seconds();
+  before.add(Stage::kTrials, trials.seconds);
 }
 
 // With a schedule of its own that ends with the trial.
@@ -92,25 +104,34 @@ std::vector<double> RunSettings::score_candidates(const std::vector<Candidate>& 
   };
   uint64_t epochs = 0;
   for (const size_t i : which) epochs += take(i);
-  std::optional<Progress> progress;
+  Progress progress(times == 1 ? "Trying networks" : "Comparing two networks", epochs, "epochs");
   std::vector<double> scores;
   for (const size_t i : which) {
-    const uint32_t tried = take(i);
-    if (scores.empty()) {
-      prepare_kept_files(plan_training(store, options));  // whose progress is shown
-      progress.emplace(times == 1 ? "Trying networks" : "Comparing two networks", epochs, "epochs");
-    }
-    options.train.epochs = tried;
-    options.train.warmup = std::min(options.train.warmup, tried / 20);
+    options.train.epochs = take(i);
+    options.train.warmup = std::min(options.train.warmup, options.train.epochs / 20);
     const log::Silence silence;
     scores.push_back(-std::numeric_limits<double>::infinity());
     try {
-      const double score = score_settings(store, options, [&] { progress->advance(); });
+      const double score = score_settings(store, options, [&] { progress.advance(); });
       if (!std::isnan(score)) scores.back() = score;
     } catch (const NotFinite&) {  // the others may do better
     }
   }
   return scores;
+}
+
+// Other networks than the first may contradict what was given.
+void RunSettings::drop_impossible(std::vector<Candidate>& candidates, const Dataset& data) {
+  const auto is_impossible = [&](const Candidate& candidate) {
+    apply(candidate.choices);
+    try {
+      require_possible(options, data);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  candidates.erase(std::remove_if(candidates.begin() + 1, candidates.end(), is_impossible), candidates.end());
 }
 
 std::vector<std::string> RunSettings::choice_lines() {
@@ -130,6 +151,7 @@ std::vector<std::string> RunSettings::choice_lines() {
 }
 
 nlohmann::json RunSettings::describe_choices() const {
+  if (recorded_.is_object()) return recorded_;
   nlohmann::json described = {{"choices", nlohmann::json::array()}};
   for (const Choice& choice : choices)
     described["choices"].push_back({{"option", choice.option}, {"value", choice.value}, {"reason", choice.reason}});
@@ -138,7 +160,7 @@ nlohmann::json RunSettings::describe_choices() const {
 }
 
 void RunSettings::record_choices(const RunFiles& files) const {
-  if (!choices.empty() || !trials.list.empty())
+  if (!choices.empty() || !trials.list.empty() || recorded_.is_object())
     write_file_atomically(files.choices(), to_text(describe_choices(), 2) + "\n");
 }
 
@@ -148,6 +170,7 @@ void RunSettings::settle_resumed(const std::string& run) {
     throw Error("cannot be used with --resume: a resumed run keeps its settings",
                 recipe.empty() ? "--config" : "--recipe", "leave it out");
   RunDirectory::require(run);
+  recorded_ = recorded_choices(RunFiles(run));
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
   read_toml(RunFiles(run).config(), list);
   for (const auto& [name, value] : given) {

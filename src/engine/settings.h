@@ -10,6 +10,7 @@
 #include "train/choices.h"
 #include "train/run_directory.h"
 #include "train/run_options.h"
+#include "train/stage.h"
 #include "train/trial.h"
 
 namespace cgcn {
@@ -25,6 +26,7 @@ struct RunSettings {
 
   std::vector<Choice> choices;  // that `auto` made and nobody overruled
   Trials trials;                // that decided some of them
+  StageTimes before;            // what choosing took of the run's time
 
   // One line for all that have the same reason: "--layers 2 --hidden 256: few labels".
   std::vector<std::string> choice_lines();
@@ -36,8 +38,11 @@ struct RunSettings {
   void settle_resumed(const std::string& run);
 
  private:
+  nlohmann::json recorded_;  // choices of the run that is resumed
+
   // Defaults, `values`, then file and names; returns which options the last two named.
   std::vector<std::string> apply(const std::vector<Choice>& values);
+  void drop_impossible(std::vector<Candidate>& candidates, const Dataset& data);
   // Fills `trials`.
   void try_candidates(const std::vector<Candidate>& candidates, const Store& store);
   // After trials of so many times the epochs of a short one.

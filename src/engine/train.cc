@@ -23,6 +23,11 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
     if (session.resume && session.run.empty())
       throw cgcn::Error("needs the folder of the run", "--resume", "--run DIR");
     const Graph::Content& content = graph.content();
+    // Choosing settings may take minutes: a folder that cannot be used is told before.
+    std::optional<cgcn::RunDirectory> directory;
+    if (!session.run.empty())
+      directory.emplace(session.resume ? cgcn::RunDirectory::reopen(session.run)
+                                       : cgcn::RunDirectory::create(session.run, content.data.name));
     cgcn::RunSettings settings;
     settings.given = options.content().given;
     if (session.resume) {
@@ -34,14 +39,12 @@ Training train(const Graph& graph, const Options& options, const Session& sessio
     for (const std::string& line : settings.choice_lines()) cgcn::log::note("auto: {}", line);
     const cgcn::RunOptions& run_options = settings.options;
     std::shared_ptr<cgcn::MemoryFolder> folder;
-    if (session.run.empty())
+    if (!directory) {
       folder = std::make_shared<cgcn::MemoryFolder>(cgcn::planned_run_bytes(run_options, content.data));
-    const cgcn::fs::path path = folder ? folder->path() / "run" : cgcn::fs::path(session.run);
-    cgcn::Training training(
-        content.store, run_options,
-        session.resume ? cgcn::RunDirectory::reopen(path) : cgcn::RunDirectory::create(path, content.data.name));
-    if (!session.resume) settings.record_choices(training.directory().files());
-    training.count_before(cgcn::Stage::kTrials, settings.trials.seconds);
+      directory.emplace(cgcn::RunDirectory::create(folder->path() / "run", content.data.name));
+    }
+    if (directory->is_new()) settings.record_choices(directory->files());
+    cgcn::Training training(content.store, run_options, std::move(*directory), cgcn::dist::no_group(), settings.before);
     std::vector<Epoch> history;
     const cgcn::TrainingSummary summary = training.run([&](const cgcn::EpochRecord& record) {
       history.push_back(to_epoch(record, run_options.train.epochs));

@@ -32,6 +32,8 @@ void require_trainable(const Dataset& data) {
       "import it with labels of training nodes, or with a split of the labelled nodes, such as --split 60/20/20");
 }
 
+}  // namespace
+
 void require_possible(const RunOptions& options, const Dataset& data) {
   if (options.method.method == Method::kVrGcn && options.method.first_layer == FirstLayer::kBatch)
     throw Error("vrgcn takes the first layer's aggregation exact: it has a history of embeddings, not of features",
@@ -82,6 +84,8 @@ void require_possible(const RunOptions& options, const Dataset& data) {
   if (options.train.standardise && options.train.normalise_rows)
     throw Error("columns and rows cannot both be scaled", "--normalise-rows", "leave it or --standardise out");
 }
+
+namespace {
 
 // What a model of this size takes whatever the clusters are.
 void require_memory_for_model(const TrainingPlan& plan) {

@@ -25,6 +25,9 @@ struct TrainingPlan {
   }
 };
 
+// Error if options contradict the graph or each other.
+void require_possible(const RunOptions& options, const Dataset& data);
+
 // Error if the graph has nothing to train on, if options contradict it or each other, or if the memory is too
 // little whatever the clusters will be.
 // processes: that share the memory of this machine; ranks: all that train together.

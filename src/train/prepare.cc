@@ -226,10 +226,9 @@ void prepare_rows(const TrainingPlan& plan, StageTimes& stages, TrainingInput& i
 
 }  // namespace
 
-void prepare_kept_files(const TrainingPlan& plan) {
-  StageTimes unused;
+void prepare_kept_files(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
-  prepare_rows(plan, unused, input);
+  prepare_rows(plan, stages, input);
   const EvaluationOptions& evaluation = plan.options.train.evaluation;
   if (evaluates_clusters(plan))
     ClusterEvaluator(plan.store, plan.options, input.scaling, evaluation.clusters, plan.budget);

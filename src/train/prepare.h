@@ -35,7 +35,7 @@ struct TrainingInput {
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages);
 
 // What of it is kept in the store, so that others find it.
-void prepare_kept_files(const TrainingPlan& plan);
+void prepare_kept_files(const TrainingPlan& plan, StageTimes& stages);
 
 TrainedOn describe_data(const TrainingPlan& plan, const TrainingInput& input);
 

@@ -20,21 +20,15 @@ struct RankFigures {
 
 class RunFigures {
  public:
+  // before: what was done for a new run until now.
+  explicit RunFigures(StageTimes before = {}) : stages_(std::move(before)), seconds_before_(stages_.total()) {}
+
   StageTimes& stages() { return stages_; }
   const StageTimes& stages() const { return stages_; }
   double total_seconds() const { return seconds_before_ + session_.seconds(); }
   uint64_t peak_memory() const { return std::max(peak_before_, memory_figures().peak_rss); }
   const RankFigures& rank() const { return rank_; }
 
-  // What was done for the run before it began.
-  void count_before(Stage stage, double seconds) {
-    if (seconds == 0) return;
-    StageTimes all;
-    all.add(stage, seconds);
-    all.add(stages_.list());
-    stages_ = std::move(all);
-    seconds_before_ += seconds;
-  }
   // Figures of earlier sessions count.
   void resume(const TrainingState& state) {
     seconds_before_ = state.total_seconds;

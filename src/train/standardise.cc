@@ -32,6 +32,7 @@ bool has_negative_values(const FeatureMatrix& features) {
     const std::span<const float> row =
         features.is_dense() ? std::span<const float>(dense) : features.row_values(static_cast<NodeId>(v));
     if (std::any_of(row.begin(), row.end(), [](float value) { return value < 0; })) return true;
+    features.release_rows(v, v + 1);
   }
   return false;
 }

@@ -29,7 +29,7 @@ struct ColumnScaling {
   }
 };
 
-// Whether values of a sample of the rows are: their sum may then be near 0, and what is divided by it beyond measure.
+// Whether a sample of the rows has negative values. A row's sum may then be near 0.
 bool has_negative_values(const FeatureMatrix& features);
 
 // Of the rows whose role is training. A constant column gets scale 1. Error if the features are not dense.

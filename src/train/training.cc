@@ -33,15 +33,17 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
     StageTimes waited;
     waited.time(Stage::kPartition, [&] {
       group.in_turn([&] {
-        if (group.place_on_this_host() == 0) prepare_kept_files(plan);
+        StageTimes part_of_the_wait;
+        if (group.place_on_this_host() == 0) prepare_kept_files(plan, part_of_the_wait);
       });
     });
     stages.add(waited.list());
   }
   if (group.is_first() && plan.options.train.normalise_rows && has_negative_values(plan.data.features))
     log::warn(
-        "--normalise-rows (also of --recipe kipf) divides each row of features by its sum; some values are negative, "
-        "so that sums may be near 0. --standardise does not need that");
+        "--normalise-rows divides each feature row by its sum, and some values are negative: a sum near 0 gives "
+        "huge values; {}",
+        plan.data.features.is_dense() ? "try --standardise instead" : "leave it out");
   return prepare_training(plan, stages);
 }
 
@@ -54,9 +56,11 @@ std::string describe(const EpochRecord& record, const TrainingState& state, Sele
 
 }  // namespace
 
-Training::Training(const Store& store, const RunOptions& options, RunDirectory run, dist::Group& group)
+Training::Training(const Store& store, const RunOptions& options, RunDirectory run, dist::Group& group,
+                   StageTimes before)
     : group_(group),
       run_(std::move(run)),
+      figures_(std::move(before)),
       plan_(plan_run(store, options, run_.files(), group)),
       input_(prepare_run(plan_, figures_.stages(), group)),
       learner_(plan_, input_),

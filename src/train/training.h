@@ -25,10 +25,9 @@ class Training {
  public:
   // Plans and prepares. A run that has a checkpoint continues from it; Error if the store or the partition is not the
   // one it was trained on. run: RunDirectory::nowhere() on ranks other than the first. The group outlives it.
-  Training(const Store& store, const RunOptions& options, RunDirectory run, dist::Group& group = dist::no_group());
-
-  // What was done for the run before it began is part of its time.
-  void count_before(Stage stage, double seconds) { figures_.count_before(stage, seconds); }
+  // before: what was done for a new run until now, which is part of its time.
+  Training(const Store& store, const RunOptions& options, RunDirectory run, dist::Group& group = dist::no_group(),
+           StageTimes before = {});
 
   // Calls after every epoch, and ends if that returns false. Throws Interrupted if the user stopped it,
   // after having saved. A new run that fails before its first step is taken back.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "common/interrupt.h"
 #include "common/progress.h"
@@ -38,14 +37,11 @@ double score_margin(double score, const Dataset& data, SelectBy by) {
   return std::sqrt(share * (1 - share) / nodes);
 }
 
-size_t Trials::best(const Dataset& data) const {
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  const bool longer = list[0].longer.has_value();
-  const auto score_of = [&](const Trial& trial) { return longer ? trial.longer.value_or(kNone) : trial.score; };
-  const auto is_worse = [&](const Trial& a, const Trial& b) { return score_of(a) < score_of(b); };
+size_t Trials::best_of_short(const Dataset& data) const {
+  const auto is_worse = [](const Trial& a, const Trial& b) { return a.score < b.score; };
   const auto best = std::max_element(list.begin(), list.end(), is_worse);
-  const double first = score_of(list[0]), margin = std::isfinite(first) && !longer ? score_margin(first, data, by) : 0;
-  return score_of(*best) > first + margin ? static_cast<size_t>(best - list.begin()) : 0;
+  const double first = list[0].score, margin = std::isfinite(first) ? score_margin(first, data, by) : 0;
+  return best->score > first + margin ? static_cast<size_t>(best - list.begin()) : 0;
 }
 
 std::string Trials::text() const {
@@ -75,7 +71,7 @@ nlohmann::json Trials::describe() const {
   }
   return {{"networks", networks},
           {"taken", list[taken].network},
-          {"score", selection_key(by)},
+          {"selected_by", selection_key(by)},
           {"seconds", seconds},
           {"text", text()}};
 }

@@ -22,8 +22,8 @@ double score_settings(const Store& store, const RunOptions& options, const std::
 // many nodes.
 double score_margin(double score, const Dataset& data, SelectBy by);
 
-// What came of trying several networks. One that learns fast leads a short trial and may lose a long one: what is
-// better than the first is compared with it once more, in trials of twice the epochs.
+// What came of trying several networks. One that learns fast leads a short trial and may lose a long one: the best is
+// compared with the first once more, in trials of twice the epochs, and must still be ahead.
 struct Trials {
   struct Trial {
     std::string network;
@@ -35,9 +35,10 @@ struct Trials {
   double seconds = 0;
   size_t taken = 0;
 
-  // The first, unless another one is better by more than chance and, if there was a second trial, still ahead there.
-  size_t best(const Dataset& data) const;
-  bool is_decided() const { return taken == 0 || !std::isfinite(list[0].score) || list[0].longer; }
+  // The first, unless another one is better by more than chance.
+  size_t best_of_short(const Dataset& data) const;
+  // Whether such a one needs a second trial: not if the first failed.
+  bool are_to_be_compared(size_t other) const { return other > 0 && std::isfinite(list[0].score); }
   std::string text() const;  // "6 networks tried … concat 95.10 %, deep concat 94.80 %: concat stays"
   nlohmann::json describe() const;
 };

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
+#include <utility>
 
 #include "clustergcn/clustergcn.h"
 #include "common/log.h"
@@ -16,7 +18,7 @@ namespace {
 constexpr uint32_t kClasses = 4, kColumns = 24;
 
 // 1,200 nodes: what their features tell, and what share of their edges lead to nodes of their class.
-fs::path make_store(const fs::path& path, float told_by_features, double alike) {
+fs::path make_store(const fs::path& path, float told_by_features, double alike, bool sparse = false) {
   constexpr uint32_t kNodes = 1200, kLinks = 8;
   std::mt19937 random(1);
   std::normal_distribution<float> noise;
@@ -40,7 +42,18 @@ fs::path make_store(const fs::path& path, float told_by_features, double alike) 
   arrays.nodes = kNodes;
   arrays.from = clustergcn::view(from);
   arrays.to = clustergcn::view(to);
-  arrays.features = clustergcn::view(features, kColumns);
+  std::vector<uint64_t> offsets;
+  std::vector<uint32_t> columns;
+  for (uint32_t i = 0; i < features.size(); ++i) columns.push_back(i % kColumns);
+  for (uint32_t v = 0; v <= kNodes; ++v) offsets.push_back(uint64_t{v} * kColumns);
+  if (sparse) {
+    arrays.feature_offsets = clustergcn::view(offsets);
+    arrays.feature_columns = clustergcn::view(columns);
+    arrays.feature_values = clustergcn::view(features);
+    arrays.feature_width = kColumns;
+  } else {
+    arrays.features = clustergcn::view(features, kColumns);
+  }
   arrays.labels = clustergcn::view(labels);
   arrays.split = clustergcn::view(split);
   clustergcn::Graph::from_arrays(arrays).save(path.string());
@@ -52,14 +65,15 @@ class SettingsTest : public testing::Test {
   ~SettingsTest() override { set_thread_count(0); }
 
   // Narrow networks and half the epochs: a trial of each is short, also under a sanitizer.
-  static RunOptions settled(const Store& store, std::vector<std::pair<std::string, std::string>> given = {}) {
-    RunSettings settings;
+  static std::unique_ptr<RunSettings> settled(const Store& store,
+                                              std::vector<std::pair<std::string, std::string>> given = {}) {
+    auto made = std::make_unique<RunSettings>();
+    RunSettings& settings = *made;
     settings.given = std::move(given);
-    settings.given.emplace_back("hidden", "64");
-    settings.given.emplace_back("epochs", "100");
+    settings.given.insert(settings.given.begin(), {{"hidden", "64"}, {"epochs", "100"}});
     const log::Silence silence;
     settings.settle(store);
-    return settings.options;
+    return made;
   }
 
   test::TemporaryFolder folder_;
@@ -69,10 +83,18 @@ TEST_F(SettingsTest, NeighboursAreAveragedWhereFeaturesTellLittle) {
   const Store store(make_store(folder_ / "store", 0.4f, 0.4));
   for (const unsigned threads : {1u, 2u}) {
     set_thread_count(threads);
-    const RunOptions options = settled(store);
+    const auto settings = settled(store);
+    const RunOptions& options = settings->options;
     EXPECT_EQ(options.model.convolution, ConvolutionForm::kPlain);
     EXPECT_EQ(options.train.epochs, 100u);  // those of the run, not of the trial
     EXPECT_EQ(options.train.warmup, 5u);
+    // The one that is taken was ahead of the first in a second trial too, which was another than the one before.
+    const Trials& trials = settings->trials;
+    ASSERT_TRUE(trials.list[0].longer && trials.list[trials.taken].longer);
+    EXPECT_GT(*trials.list[trials.taken].longer, *trials.list[0].longer);
+    EXPECT_NE(*trials.list[0].longer, trials.list[0].score);
+    for (size_t i = 1; i < trials.list.size(); ++i) EXPECT_EQ(trials.list[i].longer.has_value(), i == trials.taken);
+    EXPECT_EQ(settings->before.list().back(), std::make_pair(std::string("trying networks"), trials.seconds));
   }
 }
 
@@ -80,14 +102,23 @@ TEST_F(SettingsTest, NeighboursAreAveragedWhereFeaturesTellLittle) {
 
 TEST_F(SettingsTest, ANodesOwnFeaturesStayApartWhereEdgesTellNothing) {
   const Store store(make_store(folder_ / "store", 2, 0));
-  EXPECT_EQ(settled(store).model.convolution, ConvolutionForm::kConcat);
+  EXPECT_EQ(settled(store)->options.model.convolution, ConvolutionForm::kConcat);
 }
 
 TEST_F(SettingsTest, WhatIsGivenIsNotChanged) {
   const Store store(make_store(folder_ / "store", 0.4f, 0.4));
-  const RunOptions options = settled(store, {{"conv", "concat"}, {"layers", "3"}});
+  const RunOptions options = settled(store, {{"conv", "concat"}, {"layers", "3"}})->options;
   EXPECT_EQ(options.model.convolution, ConvolutionForm::kConcat);
   EXPECT_EQ(options.model.layers, 3u);
+}
+
+// With sparse features --first-layer batch allows no dropout of the input, which the symmetric networks have.
+TEST_F(SettingsTest, WhatContradictsTheGivenIsNotTried) {
+  const Store store(make_store(folder_ / "store", 0.4f, 0.4, /*sparse=*/true));
+  const auto settings = settled(store, {{"first-layer", "batch"}, {"epochs", "30"}});
+  EXPECT_GE(settings->trials.list.size(), 2u);
+  for (const Trials::Trial& trial : settings->trials.list)
+    EXPECT_EQ(trial.network.find("symmetric"), std::string::npos);
 }
 
 #endif

@@ -50,30 +50,23 @@ TEST_F(TrialTest, MarginShrinksWithTheNodesThatAreCounted) {
   EXPECT_NEAR(score_margin(-2, data, SelectBy::kLoss), 0.02, 1e-12);
 }
 
-TEST_F(TrialTest, TheFirstStaysUnlessAnotherIsBetterInALongTrialToo) {
+TEST_F(TrialTest, TheFirstStaysUnlessAnotherIsBetterByMoreThanChance) {
   const Store store(make_store());
   const Dataset& data = store.dataset();
-  Trials trials{.list = {{"first", 0.5, {}}, {"near", 0.51, {}}, {"fast", 0.9, {}}, {"slow", 0.2, {}}}};
+  Trials trials{.list = {{"first", 0.5, {}}, {"near", 0.51, {}}, {"slow", 0.2, {}}}};
   ASSERT_GT(score_margin(0.5, data, trials.by), 0.01);
-  trials.taken = trials.best(data);
-  EXPECT_EQ(trials.taken, 2u);
-  EXPECT_FALSE(trials.is_decided());
-  trials.list[0].longer = 0.95, trials.list[2].longer = 0.94;
-  trials.taken = trials.best(data);
-  EXPECT_EQ(trials.taken, 0u);
-  EXPECT_TRUE(trials.is_decided());
+  EXPECT_EQ(trials.best_of_short(data), 0u);
+  EXPECT_THAT(trials.text(), HasSubstr("first 50.00 %, near 51.00 %, slow 20.00 %: first stays: no other is better"));
+  trials.list.push_back({"fast", 0.9, {}});
+  EXPECT_EQ(trials.best_of_short(data), 3u);
+  EXPECT_TRUE(trials.are_to_be_compared(3));
+  EXPECT_FALSE(trials.are_to_be_compared(0));
+  trials.list[0].longer = 0.95, trials.list[3].longer = 0.94;
   EXPECT_THAT(trials.text(), HasSubstr("after twice as many epochs first 95.00 %, fast 94.00 %: first stays"));
-  EXPECT_EQ(trials.describe()["networks"][2]["score_of_longer_trial"], 0.94);
-  trials.list[0].longer = 0.935;  // still ahead, if only just
-  EXPECT_EQ(trials.best(data), 2u);
-
-  trials.list.resize(2, {});
-  trials.list[0].longer.reset();
-  EXPECT_EQ(trials.best(data), 0u);
-  trials.list[0].score = -std::numeric_limits<double>::infinity();  // it failed: any other will do
-  trials.taken = trials.best(data);
-  EXPECT_EQ(trials.taken, 1u);
-  EXPECT_TRUE(trials.is_decided());
+  EXPECT_EQ(trials.describe()["networks"][3]["score_of_longer_trial"], 0.94);
+  trials.list[0] = {"first", -std::numeric_limits<double>::infinity(), {}};  // it failed: any other will do
+  EXPECT_EQ(trials.best_of_short(data), 3u);
+  EXPECT_FALSE(trials.are_to_be_compared(3));
   EXPECT_THAT(trials.text(), HasSubstr("first failed"));
 }
 
