@@ -239,8 +239,8 @@ function drawAgain(run) {
   const machine = run.environment;
   fill('environment', [
     ['Run', run.path], ['Graph', run.store], ['Started', machine.started],
-    ['Processor', `${machine.processor}, ${machine.threads} threads`], ['Memory', orDash(machine.memory_bytes, bytes)],
-    ['System', machine.system], ['Compiler', machine.compiler]
+    ['Processor', `${machine.processor}, ${machine.threads} thread${machine.threads === 1 ? '' : 's'}`],
+    ['Memory', orDash(machine.memory_bytes, bytes)], ['System', machine.system], ['Compiler', machine.compiler]
   ].filter((entry) => entry[1]));
 }
 
