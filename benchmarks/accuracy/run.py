@@ -24,7 +24,7 @@ GRAPHS = {
     "debtags": ("debtags", ["--recipe", "none", "--transductive"]),
     "twitch": ("twitch", ["--recipe", "none"]),
     "generated": (["--nodes", "10000", "--edges", "60000", "--classes", "10", "--features", "50"], ["--recipe", "small"]),
-    "ppi shape": (["--like", "ppi", "--scale", "0.25"], ["--recipe", "ppi", "--parts", "12", "--epochs", "100"]),
+    "ppi shape": (["--like", "ppi"], ["--recipe", "ppi"]),
     "reddit shape": (["--like", "reddit", "--scale", "0.1"], ["--recipe", "reddit", "--parts", "150", "--epochs", "40"]),
 }
 
