@@ -1,4 +1,4 @@
-// Dense products, by OpenBLAS or with AVX-512 by tile_product.h: single-threaded calls on tiles that depend on the
+// Dense products, by tile_product.h or, without AVX2, by OpenBLAS: single-threaded calls on tiles that depend on the
 // shape alone, so that the result is the same for any number of threads. A call runs on the calling thread; the
 // caller spreads tiles over threads.
 #pragma once
@@ -30,11 +30,11 @@ class Cut {
   size_t n_, unit_, units_, count_;
 };
 
-// How a product is cut into tiles of its result, one call each. Tiles of about 512 × 256 keep OpenBLAS within 3 % of
-// its best, and an even number of rows' tiles keeps two threads equally busy.
 // Whether a row of a product has the same bits whatever the other rows are and wherever it stands among them.
 bool rows_are_independent();
 
+// How a product is cut into tiles of its result, one call each. Tiles of about 512 × 256 keep OpenBLAS within 3 % of
+// its best, and an even number of rows' tiles keeps two threads equally busy.
 class Tiles {
  public:
   // Columns are cut at multiples of a unit.

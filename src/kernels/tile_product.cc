@@ -1,11 +1,12 @@
 // The sum runs over stretches of terms. Within one a panel of the right factor, a few vectors wide, meets all rows: 6
-// rows by a panel are summed in registers (24 sums, 4 vectors of the panel, one number of the left factor) and added to
-// the result.
+// rows by a panel are summed in registers (with AVX-512 24 sums, 4 vectors of the panel, one number of the left factor)
+// and added to the result.
 #include "kernels/tile_product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/tile_product.cc"
 #include <algorithm>
+#include <span>
 
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
@@ -14,9 +15,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
 
-#if HWY_TARGET <= HWY_AVX3  // and better
+#if HWY_TARGET <= HWY_AVX2  // and better
 
-constexpr size_t kTermsAtOnce = 256, kTermsAhead = 8, kLine = 16, kMostVectors = 4;
+// AVX-512 has 32 registers: 6 rows by 4 vectors. With AVX2 it is 6 by 2, and so many more panels that the left factor
+// would come from beyond the cache again for each: several are packed, and a block of rows meets them all.
+constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
+constexpr size_t kMostVectors = kManyRegisters ? 4 : 2, kPanelsAtOnce = kManyRegisters ? 1 : 16;
+constexpr size_t kRowsAtOnce = kManyRegisters ? size_t{1} << 40 : 96;
+constexpr size_t kTermsAtOnce = 256, kTermsAhead = 8, kLine = 16;
 
 // One panel and one stretch of terms: C [+]= A·B. A is transposed in memory if the product says so.
 struct PanelProduct {
@@ -82,8 +88,10 @@ void multiply_panel_of(size_t vectors, const PanelProduct& p) {
   if (vectors == 0) return multiply_panel<1, kTransposed, true>(p);
   if (vectors == 1) return multiply_panel<1, kTransposed>(p);
   if (vectors == 2) return multiply_panel<2, kTransposed>(p);
-  if (vectors == 3) return multiply_panel<3, kTransposed>(p);
-  multiply_panel<4, kTransposed>(p);
+  if constexpr (kMostVectors > 2) {
+    if (vectors == 3) return multiply_panel<3, kTransposed>(p);
+    multiply_panel<4, kTransposed>(p);
+  }
 }
 
 // to(k, j) = b(k, j), `width` columns, those beyond b's are zero.
@@ -125,52 +133,67 @@ struct Product {
   TileProduct kind;
   ConstMatrix a, b;
   Matrix c;
-  float* panel;  // room for kTermsAtOnce rows of kMostVectors vectors
+  float* packed;  // room for kTermsAtOnce rows of kPanelsAtOnce panels
 };
 
-// A stretch of terms, and a panel of columns.
-void multiply_terms(const Product& product, RowRange terms, RowRange columns, bool keep) {
-  const auto& [kind, a, b, c, panel] = product;
-  const size_t lanes = hn::Lanes(FloatTag()), vectors = columns.size() / lanes,
-               width = std::max(vectors, size_t{1}) * lanes;
-  const bool left_transposed = kind == TileProduct::kLeftTransposed;
-  PanelProduct p{left_transposed ? a.row(terms.begin) : a.data + terms.begin,
-                 a.stride,
-                 panel,
-                 width,
-                 terms.size(),
-                 c.columns_from(columns.begin, columns.end),
-                 keep};
+// A panel of columns and its stretch of terms, packed or where it lies.
+PanelProduct right_factor(const Product& product, RowRange terms, RowRange columns, float* packed) {
+  const auto& [kind, a, b, c, _] = product;
+  const size_t lanes = hn::Lanes(FloatTag()), width = std::max(columns.size() / lanes, size_t{1}) * lanes;
+  PanelProduct p{nullptr, a.stride, packed, width, terms.size(), c.columns_from(columns.begin, columns.end), false};
   if (kind == TileProduct::kRightTransposed) {
-    pack_transposed_panel(b.tile(columns.begin, columns.end, terms.begin, terms.end), width, panel);
+    pack_transposed_panel(b.tile(columns.begin, columns.end, terms.begin, terms.end), width, packed);
   } else if (const ConstMatrix own = b.tile(terms.begin, terms.end, columns.begin, columns.end);
-             left_transposed && vectors > 0) {
+             kind == TileProduct::kLeftTransposed && columns.size() >= lanes) {
     p.b = own.data;  // rows of nodes, whose stride suits the cache: no copy
     p.b_stride = own.stride;
   } else {
-    pack_panel(own, width, panel);
+    pack_panel(own, width, packed);
   }
-  if (left_transposed)
-    multiply_panel_of<true>(vectors, p);
-  else
-    multiply_panel_of<false>(vectors, p);
+  return p;
+}
+
+// A stretch of terms, and several panels of columns.
+void multiply_terms(const Product& product, RowRange terms, std::span<const RowRange> panels, bool keep) {
+  const auto& [kind, a, b, c, packed] = product;
+  const size_t lanes = hn::Lanes(FloatTag());
+  const bool left_transposed = kind == TileProduct::kLeftTransposed;
+  PanelProduct products[kPanelsAtOnce];
+  for (size_t i = 0; i < panels.size(); ++i)
+    products[i] = right_factor(product, terms, panels[i], packed + i * kTermsAtOnce * kMostVectors * lanes);
+  for (size_t r = 0; r < c.rows; r += kRowsAtOnce)
+    for (size_t i = 0; i < panels.size(); ++i) {
+      PanelProduct p = products[i];
+      p.a = left_transposed ? a.row(terms.begin) + r : a.row(r) + terms.begin;
+      p.c = p.c.rows_from(r, std::min(c.rows, r + kRowsAtOnce));
+      p.keep = keep;
+      if (left_transposed)
+        multiply_panel_of<true>(panels[i].size() / lanes, p);
+      else
+        multiply_panel_of<false>(panels[i].size() / lanes, p);
+    }
 }
 
 bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   const size_t lanes = hn::Lanes(FloatTag()), inner = kind == TileProduct::kLeftTransposed ? a.rows : a.columns;
   if (inner == 0 && keep == 0)
     for (size_t r = 0; r < c.rows; ++r) std::fill_n(c.row(r), c.columns, 0.0f);
-  HWY_ALIGN float panel[kTermsAtOnce * kMostVectors * HWY_LANES(float)];
-  const Product product{kind, a, b, c, panel};
+  HWY_ALIGN float packed[kTermsAtOnce * kPanelsAtOnce * kMostVectors * HWY_LANES(float)];
+  const Product product{kind, a, b, c, packed};
   const size_t vectors = c.columns / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
-  for (size_t k = 0; k < inner; k += kTermsAtOnce) {
-    const RowRange terms{k, std::min(inner, k + kTermsAtOnce)};
-    const bool adds = keep != 0 || k > 0;
-    // Of nearly equal width: a narrow one reads the left factor as often as a wide one.
-    for (size_t i = 0; i < panels; ++i)
-      multiply_terms(product, terms, {vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes}, adds);
-    if (vectors * lanes < c.columns) multiply_terms(product, terms, {vectors * lanes, c.columns}, adds);
-  }
+  const bool tail = vectors * lanes < c.columns;
+  // Of nearly equal width: a narrow one reads the left factor as often as a wide one. Then what is left of a vector.
+  const auto panel = [&](size_t i) {
+    return i == panels ? RowRange{vectors * lanes, c.columns}
+                       : RowRange{vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes};
+  };
+  for (size_t k = 0; k < inner; k += kTermsAtOnce)
+    for (size_t i = 0; i < panels + tail; i += kPanelsAtOnce) {
+      RowRange group[kPanelsAtOnce];
+      const size_t count = std::min(kPanelsAtOnce, panels + tail - i);
+      for (size_t j = 0; j < count; ++j) group[j] = panel(i + j);
+      multiply_terms(product, {k, std::min(inner, k + kTermsAtOnce)}, {group, count}, keep != 0 || k > 0);
+    }
   return true;
 }
 

@@ -1,6 +1,7 @@
-// Products of tiles by AVX-512 code of our own. For every tile OpenBLAS copies both factors and clears the result
-// first, a seventh of a step's time. Here the left factor is read where it lies, and of the right one a panel at a time
-// is copied, which stays in the cache while all rows meet it. Measured against others in docs/performance.md.
+// Products of tiles by AVX-512 or AVX2 code of our own. For every tile OpenBLAS copies both factors and clears the
+// result first, a seventh of a step's time. Here the left factor is read where it lies, and of the right one some
+// panels at a time are copied, which stay in the cache while all rows meet them. Measured against others in
+// docs/performance.md.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace cgcn::kernels {
 
 enum class TileProduct { kPlain, kRightTransposed, kLeftTransposed };  // A·B, A·Bᵀ, Aᵀ·B
 
-// C = product + keep·C; keep is 0 or 1. False, and nothing is done, without AVX-512: OpenBLAS is faster there.
+// C = product + keep·C; keep is 0 or 1. False, and nothing is done, without AVX2: OpenBLAS is taken.
 bool multiply_tile(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep);
 
 }  // namespace cgcn::kernels

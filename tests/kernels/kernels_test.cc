@@ -400,12 +400,12 @@ std::vector<int64_t> targets_of_this_cpu() {
 INSTANTIATE_TEST_SUITE_P(Simd, Kernels, testing::ValuesIn(targets_of_this_cpu()),
                          [](const auto& info) { return std::string(hwy::TargetName(info.param)); });
 
-// With AVX-512 by our own code: 6, 2 or 1 rows and 1 to 4 vectors at a time, 256 terms to a block. Without it by
-// OpenBLAS.
+// With AVX-512 and AVX2 by our own code: 6, 2 or 1 rows and 1 to 4 vectors at a time, 256 terms to a block, and with
+// AVX2 96 rows and 16 panels of 2 vectors. Without both by OpenBLAS.
 TEST_P(Kernels, ProductsEqualTheirTwins) {
   prepare_blas();
-  for (const size_t rows : {1, 5, 33})
-    for (const size_t columns : {1, 17, 40, 48, 64, 133})
+  for (const size_t rows : {1, 5, 33, 103})
+    for (const size_t columns : {1, 17, 40, 48, 64, 133, 275})
       for (const size_t inner : {0, 1, 8, 29, 530}) {
         TestMatrix a(rows, inner, 1), b(inner, columns, 2), expected(rows, columns, 3), actual(rows, columns, 3);
         TestMatrix transposed(rows, columns, 3), by_transpose(rows, columns, 3);
