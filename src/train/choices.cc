@@ -20,8 +20,9 @@ constexpr double kAlike = 0.4;           // homophily from which on neighbours a
 constexpr double kSomewhatAlike = 0.1;   // … if a node has nothing of its own, or if validation decides how much
 constexpr uint64_t kOneBatch = 30'000;   // nodes that are trained on as one batch
 constexpr uint64_t kNodesPerPart = 1000, kPartsPerBatch = 10;
-constexpr uint64_t kLeastParts = 4;  // clusters that are worth a trial of them
-constexpr uint64_t kSteps = 600;     // of the optimiser, if an epoch has several
+constexpr uint64_t kLeastParts = 4;    // clusters that are worth a trial of them
+constexpr double kToldByDegree = 0.1;  // share from which on a network that counts neighbours is worth a trial
+constexpr uint64_t kSteps = 600;       // of the optimiser, if an epoch has several
 
 // Graphs on which several networks are tried. On larger ones that takes longer than users wait without being asked.
 constexpr uint64_t kMostTriedNodes = 300'000, kMostTriedEdges = 20'000'000;
@@ -64,6 +65,53 @@ void count_alike(const Dataset& data, GraphCounts& counts) {
   counts.homophily = chance < 1 ? std::max(0.0, (share - chance) / (1 - chance)) : 0;
 }
 
+struct Moments {
+  double count = 0, sum = 0, squares = 0;
+
+  void add(double x) {
+    ++count;
+    sum += x;
+    squares += x * x;
+  }
+  double scatter() const { return count > 0 ? squares - sum * sum / count : 0; }
+};
+
+// 1 - unexplained, without what so many numbers explain by chance; 0 if nothing varies.
+double explained_share(double unexplained, double count, double numbers) {
+  const double share = 1 - unexplained * (count - 1) / (count - numbers);
+  return count > numbers && share > 0 ? std::min(1.0, share) : 0;
+}
+
+double log_degree(const Dataset& data, NodeId v) { return std::log1p(static_cast<double>(data.graph.degree(v))); }
+
+double share_between_classes(const Dataset& data) {
+  Moments all;
+  std::vector<Moments> classes(data.labels.num_classes());
+  for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (!data.is_trained_on(v)) continue;
+    all.add(log_degree(data, v));
+    classes[static_cast<size_t>(data.labels.class_of(v))].add(log_degree(data, v));
+  }
+  double within = 0, groups = 0;
+  for (const Moments& own : classes) {
+    within += own.scatter();
+    groups += own.count > 0 ? 1 : 0;
+  }
+  return explained_share(within / all.scatter(), all.count, groups);
+}
+
+double share_of_values(const Dataset& data) {
+  Moments degrees, values, sums;  // whose scatter has twice what the two have in common
+  for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (!data.is_trained_on(v)) continue;
+    degrees.add(log_degree(data, v));
+    values.add(data.labels.value_of(v));
+    sums.add(log_degree(data, v) + data.labels.value_of(v));
+  }
+  const double common = (sums.scatter() - degrees.scatter() - values.scatter()) / 2;
+  return explained_share(1 - common * common / (degrees.scatter() * values.scatter()), degrees.count, 2);
+}
+
 // Columns whose mean or deviation on a sample of the nodes is far from 0 and 1.
 double share_of_uneven_columns(const FeatureMatrix& features) {
   const uint64_t rows = features.rows(), columns = features.columns(),
@@ -90,11 +138,14 @@ double share_of_uneven_columns(const FeatureMatrix& features) {
 
 // Networks that differ in what they make of a node's own features and of its neighbours'.
 enum class Network {
-  kOwn,            // a node's own and its neighbours' mean are weighed apart: neighbours may be of other classes
-  kOwnShallow,     // the same with less to learn: for weak features and few nodes
-  kOwnDeep,        // the same with more layers and residual connections: for what is only seen from far
-  kOwnClusters,    // the same on clusters though the graph would be one batch: the draw of links keeps from overfitting
-  kSymmetric,      // Kipf and Welling's: neighbours are averaged, a node among them
+  kOwn,          // a node's own and its neighbours' mean are weighed apart: neighbours may be of other classes
+  kOwnShallow,   // the same with less to learn: for weak features and few nodes
+  kOwnDeep,      // the same with more layers and residual connections: for what is only seen from far
+  kOwnFirm,      // the same, strongly regularised: for more feature columns than labels
+  kOwnSum,       // neighbours are added up: for what depends on how many there are
+  kOwnClusters,  // the same as the first on clusters though the graph would be one batch: the draw of links keeps from
+                 // overfitting
+  kSymmetric,    // Kipf and Welling's: neighbours are averaged, a node among them
   kSymmetricDeep,  // the same with a norm and residual connections
   kFewLabels,      // the same, wide and strongly regularised
 };
@@ -107,6 +158,10 @@ const char* name_of(Network network) {
       return "shallow concat";
     case Network::kOwnDeep:
       return "deep concat";
+    case Network::kOwnFirm:
+      return "firm concat";
+    case Network::kOwnSum:
+      return "sum";
     case Network::kOwnClusters:
       return "concat on clusters";
     case Network::kSymmetric:
@@ -167,20 +222,30 @@ class Chooser {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-// That are worth a trial next to the first. None without features, or without validation nodes to compare them on.
+// That are worth a trial next to the first. Without features it is at most one, without validation nodes to compare
+// them on none.
 std::vector<Network> Chooser::others(Network first) const {
   const bool large = trained_nodes() > kMostTriedNodes || counts_.edges > kMostTriedEdges;
-  if (!counts_.has_validation || large || counts_.features == FeatureMatrix::Kind::kIdentity ||
-      known_.method.method != Method::kCluster || known_.memory.given() || trial_epochs(planned_epochs()) == 0)
+  if (!counts_.has_validation || large || known_.method.method != Method::kCluster || known_.memory.given() ||
+      trial_epochs(planned_epochs()) == 0)
     return {};  // a budget decides whether a network fits, never which one is taken
-  if (first == Network::kFewLabels) return {Network::kSymmetricDeep, Network::kOwnShallow};
-  std::vector<Network> others = {Network::kOwnShallow, Network::kOwnDeep, Network::kSymmetric, Network::kSymmetricDeep};
+  std::vector<Network> others;
+  if (counts_.told_by_degree >= kToldByDegree) others.push_back(Network::kOwnSum);
+  if (counts_.features == FeatureMatrix::Kind::kIdentity) return others;
+  if (first == Network::kFewLabels) {
+    others.insert(others.end(), {Network::kSymmetricDeep, Network::kOwnShallow});
+    return others;
+  }
+  if (first == Network::kOwnFirm) others.push_back(Network::kOwn);
+  others.insert(others.end(), {Network::kOwnShallow, Network::kOwnDeep, Network::kSymmetric, Network::kSymmetricDeep});
   if (batches_ == 1 && trained_nodes() / kNodesPerPart >= kLeastParts) others.push_back(Network::kOwnClusters);
   return others;
 }
 
 std::vector<Candidate> Chooser::candidates() {
-  const Network first = counts_.few_labels() ? Network::kFewLabels : Network::kOwn;
+  const Network first = counts_.few_labels()     ? Network::kFewLabels
+                        : counts_.many_columns() ? Network::kOwnFirm
+                                                 : Network::kOwn;
   std::vector<Candidate> candidates = {{name_of(first), choose(first)}};
   for (const Network network : others(first)) {
     Candidate candidate{name_of(network), choose(network)};
@@ -196,12 +261,16 @@ std::vector<Choice> Chooser::choose(Network network) {
   choose_nodes();
   choose_features();
   choose_batches(network);
-  if (learns_neighbours())
+  if (learns_neighbours() && network != Network::kOwnSum)
     choose_featureless_network();
   else if (network >= Network::kSymmetric)
     choose_symmetric_network(network);
   else if (counts_.features != FeatureMatrix::Kind::kIdentity)
     choose_network(network);
+  if (network == Network::kOwnSum) {
+    set("normalisation", "sum", reason_of(network));
+    set("input-normalisation", "sum", reason_of(network));
+  }
   choose_steps();
   choose_smoothing();
   if (counts_.multi_label && counts_.has_validation)
@@ -313,8 +382,11 @@ void Chooser::choose_network(Network network) {
   if (projects) set("input-projection", "true", columns + " become few before they are aggregated");
   if (batches_ == 1 && !projects && !known_.model.input_projection && !is_set_("layer-norm"))
     set("batch-norm", "true", "one batch: its statistics are the graph's");
-  const bool shallow = network == Network::kOwnShallow, deep = network == Network::kOwnDeep;
-  const std::string tried = reason_of(network);
+  const bool firm = network == Network::kOwnFirm, shallow = network == Network::kOwnShallow || firm,
+             deep = network == Network::kOwnDeep;
+  const std::string tried =
+      firm ? fmt::format("{}, more than the {} labelled nodes", columns, format_count(counts_.labelled))
+           : reason_of(network);
   set("dropout", !shallow && counts_.columns < kWide ? 0.3 : 0.5, shallow ? tried : columns);
   if (deep) set("residual", "true", tried);
   if (counts_.columns < kWide) set("input-dropout", 0, columns + ", each of which may matter");
@@ -327,7 +399,12 @@ void Chooser::choose_network(Network network) {
     set("layers", deep ? 5 : 2, tried);
   else if (may_set_layers && rows)
     set("layers", 2, words + " say most by themselves");
-  if (rows || shallow) set("weight-decay", 0.0005, rows ? words + " are many to learn weights for" : tried);
+  if (firm) {
+    set("weight-decay", 0.01, tried);
+    set("decay-scope", "first-layer", tried);
+  } else if (rows || shallow) {
+    set("weight-decay", 0.0005, rows ? words + " are many to learn weights for" : tried);
+  }
   if (rows) set("lr", 0.005, words);
 }
 
@@ -377,10 +454,11 @@ void Chooser::choose_steps() {
 }
 
 // What training labels say about their neighbours, added to the model's output. Validation decides whether, and how
-// much.
+// much. Not with weights of classes, which it would undo: spread labels are mostly those of the large classes.
 void Chooser::choose_smoothing() {
   constexpr uint64_t kMostValues = 250'000'000;  // nodes times classes
-  if (!transductive_ || !counts_.has_validation || counts_.regression || counts_.nodes * counts_.classes > kMostValues)
+  if (!transductive_ || !counts_.has_validation || counts_.regression || known_.train.class_weights != "none" ||
+      counts_.nodes * counts_.classes > kMostValues)
     return;
   if (counts_.multi_label)
     set("smooth", "both", "labels of neighbours are known; validation decides how much they count");
@@ -396,6 +474,10 @@ void Chooser::choose_smoothing() {
 
 bool GraphCounts::labels_are_few() const {
   return labelled_share() < kFewLabels && labelled_per_class() < kFewPerClass;
+}
+
+bool GraphCounts::many_columns() const {
+  return features != FeatureMatrix::Kind::kSparse && features != FeatureMatrix::Kind::kIdentity && columns > labelled;
 }
 
 bool GraphCounts::few_labels() const {
@@ -416,6 +498,8 @@ GraphCounts count_graph(const Dataset& data) {
   if (data.labels.present()) {
     count_edges(data, counts);
     count_alike(data, counts);
+    if (!counts.multi_label)
+      counts.told_by_degree = counts.regression ? share_of_values(data) : share_between_classes(data);
   }
   counts.features = data.features.kind();
   counts.columns = data.features.columns();

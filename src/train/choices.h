@@ -23,6 +23,9 @@ struct GraphCounts {
   // Of edges whose two labels training or validation knows, those that join equal classes: 0 by chance, 1 all of them;
   // -1: too few to say.
   double homophily = -1;
+  // Of the variance of the training nodes' log degree, the share that lies between classes, or of their value (of
+  // regression) the share that log degree explains: 0 by chance, 1 all of it. Not of several labels per node.
+  double told_by_degree = 0;
   FeatureMatrix::Kind features = FeatureMatrix::Kind::kIdentity;
   uint64_t columns = 0;
   double entries_per_row = 0;     // of sparse features
@@ -32,7 +35,8 @@ struct GraphCounts {
   double labelled_share() const { return nodes > 0 ? static_cast<double>(labelled) / static_cast<double>(nodes) : 0; }
   uint64_t labelled_per_class() const { return classes > 0 ? labelled / classes : 0; }
   bool labels_are_few() const;
-  bool few_labels() const;  // too few to learn more from than features of neighbours that are alike
+  bool few_labels() const;    // too few to learn more from than features of neighbours that are alike
+  bool many_columns() const;  // more dense ones than labels, which tell by chance alone what each label is
 };
 
 GraphCounts count_graph(const Dataset& data);

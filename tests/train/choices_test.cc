@@ -266,6 +266,88 @@ TEST(Choices, NetworksAreTriedWhereValidationCanTellThemApart) {
   EXPECT_EQ(candidates(usual(), {"method"}, sampled).size(), 1u);
 }
 
+bool any_has(const std::vector<Values>& all, const std::string& option, const std::string& value) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Values& values) { return values.count(option) > 0 && values.at(option) == value; });
+}
+
+TEST(Choices, NeighboursAreAddedUpInATrialWhereDegreesTellLabels) {
+  GraphCounts counts = usual();
+  counts.told_by_degree = 0.05;
+  EXPECT_FALSE(any_has(candidates(counts), "normalisation", "sum"));
+  counts.told_by_degree = 0.3;
+  EXPECT_TRUE(any_has(candidates(counts), "normalisation", "sum"));
+  EXPECT_TRUE(any_has(candidates(counts), "input-normalisation", "sum"));
+  EXPECT_EQ(chosen(counts).count("normalisation"), 0u);
+  counts.features = FeatureMatrix::Kind::kIdentity;
+  for (const double homophily : {0.0, 0.8}) {
+    counts.homophily = homophily;
+    counts.nodes = 3000;
+    EXPECT_EQ(candidates(counts).size(), 2u);
+    EXPECT_TRUE(any_has(candidates(counts), "normalisation", "sum"));
+    EXPECT_FALSE(any_has({candidates(counts)[1]}, "conv", "plain"));
+  }
+}
+
+TEST(Choices, ManyColumnsOfFewNodesAreStronglyRegularised) {
+  GraphCounts counts = usual();
+  counts.nodes = 3000;
+  counts.training = counts.labelled = 1200;
+  counts.columns = 1200;
+  EXPECT_EQ(chosen(counts).count("weight-decay"), 0u);
+  EXPECT_FALSE(any_has(candidates(counts), "weight-decay", "0.01"));
+  counts.columns = 1201;
+  EXPECT_EQ(chosen(counts).at("weight-decay"), "0.01");
+  EXPECT_EQ(candidates(counts)[1].count("weight-decay"), 0u);  // validation may prefer what it is otherwise
+  counts.features = FeatureMatrix::Kind::kSparse;              // words
+  EXPECT_EQ(chosen(counts).at("weight-decay"), "0.0005");
+}
+
+TEST(Choices, WeightsOfClassesAreNotSmoothedAway) {
+  RunOptions weighted;
+  weighted.train.class_weights = "balanced";
+  for (const Values& values : candidates(usual(), {"class-weights"}, weighted)) EXPECT_EQ(values.count("smooth"), 0u);
+}
+
+// Two classes, or values, and nodes of three degrees.
+TEST(Choices, WhatDegreesTellIsTheCorrelationWithLabels) {
+  Dataset data = test::random_dataset(1);
+  const NodeId n = 600;
+  EdgeList edges;
+  for (NodeId v = 0; v < n; v += 4)
+    for (NodeId u = 1; u <= (v % 8 == 0 ? 3u : 1u); ++u) edges.add(v, v + u);
+  data.graph = build_graph(n, edges, {}, nullptr);
+  data.split = std::vector<uint8_t>(n, 0);
+  data.features = FeatureMatrix::dense(std::vector<float>(n, 1.0f), 1);
+  std::vector<int32_t> by_degree(n), by_number(n);
+  std::vector<float> values(n), others(n);
+  std::vector<double> degrees(n);
+  for (NodeId v = 0; v < n; ++v) {
+    degrees[v] = std::log1p(static_cast<double>(data.graph.degree(v)));
+    by_degree[v] = data.graph.degree(v) == 3 ? 1 : 0;
+    by_number[v] = v < n / 2 ? 1 : 0;
+    values[v] = static_cast<float>(1000 - 50 * degrees[v]);
+    others[v] = static_cast<float>(degrees[v] + (v % 7));
+  }
+  double mean = 0, of_large = 0, large = 0, total = 0;
+  for (NodeId v = 0; v < n; ++v) mean += degrees[v] / n;
+  for (NodeId v = 0; v < n; ++v) total += std::pow(degrees[v] - mean, 2);
+  for (NodeId v = 0; v < n; ++v) large += by_degree[v];
+  for (NodeId v = 0; v < n; ++v) of_large += by_degree[v] * degrees[v] / large;
+  const double of_small = (mean * n - of_large * large) / (n - large);
+  const double between = large * std::pow(of_large - mean, 2) + (n - large) * std::pow(of_small - mean, 2);
+  const auto told = [&](Labels labels) {
+    data.labels = std::move(labels);
+    return count_graph(data).told_by_degree;
+  };
+  EXPECT_NEAR(told(Labels::single(by_degree, 2)), 1 - (1 - between / total) * (n - 1) / (n - 2), 1e-9);
+  EXPECT_GT(told(Labels::single(by_degree, 2)), 0.5);
+  EXPECT_LT(told(Labels::single(by_number, 2)), 0.01);
+  EXPECT_NEAR(told(Labels::numbers(values)), 1, 1e-5);
+  EXPECT_LT(told(Labels::numbers(others)), 0.2);
+  EXPECT_EQ(told(Labels::single(std::vector<int32_t>(n, 0), 1)), 0);
+}
+
 // Most edges join equal classes only because most nodes have the same one.
 TEST(Choices, ManyNodesOfOneClassAreNotAlike) {
   Dataset data = test::random_dataset(1);
