@@ -77,6 +77,11 @@ bool writes_probabilities(PredictionKind kind) {
   return kind == PredictionKind::kProbabilities || kind == PredictionKind::kClassAndProbability;
 }
 
+bool is_far_from_calibrated(const OutputRule& rule) {
+  constexpr double kFar = 1.5;
+  return rule.temperature && (*rule.temperature > kFar || *rule.temperature < 1 / kFar);
+}
+
 }  // namespace
 
 void PredictionRequest::list_options(OptionList& list) {
@@ -127,6 +132,9 @@ Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
   if (request.calibrated) temperature_ = output.temperature();
   if (request.calibrated && output.smoothed)
     log::note("--calibrated: smoothed probabilities are calibrated as they are");
+  if (!request.calibrated && writes_probabilities(kind_) && !output.smoothed && is_far_from_calibrated(output.rule))
+    log::note("the model's own probabilities are {}: --calibrated gives what the validation nodes suggest",
+              *output.rule.temperature > 1 ? "too sure" : "not sure enough");
   values_ = std::move(output.logits);
   rule_ = std::move(output.rule);
 }

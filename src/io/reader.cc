@@ -21,7 +21,7 @@ void ImportOptions::list_options(OptionList& list) {
     if (std::find(known.begin(), known.end(), text) != known.end()) return;
     throw std::invalid_argument(fmt::format("'{}' is not one of {}{}", text, names, did_you_mean(text, known)));
   });
-  list.add("directed", &directed, "keep edge directions (default: undirected)");
+  list.add("directed", &directed, "keep edge directions: a node sees the targets of its edges (default: undirected)");
   list.add("keep-self-loops", &keep_self_loops, "keep self-loops (default: dropped)");
   list.add("split", &split, "random train/validation/test split of the labelled nodes, such as 60/20/20")
       .value("A/B/C")
@@ -97,6 +97,9 @@ void ImportReport::add_counts(const BuildCounts& found, const BuildOptions& opti
   add_line(found.self_loops, "self-loop entry", "self-loop entries",
            options.keep_self_loops ? "kept" : "dropped (--keep-self-loops keeps them)");
   add_line(found.one_directional, "reverse entry", "reverse entries", "added (--directed keeps directions)");
+  if (options.directed)
+    lines.emplace_back(
+        "edges keep their direction: a node sees the targets of its edges, not the nodes that point to it");
 }
 
 const std::vector<std::unique_ptr<Reader>>& all_readers() {

@@ -54,6 +54,9 @@ std::string describe_never_predicted(const TrainingSummary& summary, const Datas
   if (data.labels.regression()) return {};
   const Evaluation& evaluation = *summary.evaluation;
   std::vector<std::string> unlearnt, unseen;  // … of which the latter has no training node
+  bool small = true;                          // whether those unlearnt have few training nodes
+  uint64_t all_trained = 0;
+  for (const ClassCounts& counts : evaluation.train.classes()) all_trained += counts.support();
   for (uint32_t c = 0; c < data.labels.num_classes(); ++c) {
     uint64_t having = 0, predicted = 0;
     for (const Tally* tally : {&evaluation.validation, &evaluation.test}) {
@@ -61,8 +64,10 @@ std::string describe_never_predicted(const TrainingSummary& summary, const Datas
       having += counts.support();
       predicted += counts.true_positives + counts.false_positives;
     }
-    if (having > 0 && predicted == 0)
-      (evaluation.train.classes()[c].support() > 0 ? unlearnt : unseen).push_back(data.class_name(c));
+    if (having == 0 || predicted > 0) continue;
+    const uint64_t trained = evaluation.train.classes()[c].support();
+    (trained > 0 ? unlearnt : unseen).push_back(data.class_name(c));
+    small = small && 2 * trained * data.labels.num_classes() < all_trained;
   }
   const auto say = [](const std::vector<std::string>& names, const std::string& hint) {
     return names.empty() ? std::string()
@@ -70,7 +75,7 @@ std::string describe_never_predicted(const TrainingSummary& summary, const Datas
                ? fmt::format("class {} is never predicted{}", names[0], hint)
                : fmt::format("{} classes are never predicted ({}){}", names.size(), list_some(names), hint);
   };
-  const std::string first = say(unlearnt, summary.weighted_classes ? "" : ": try --class-weights balanced"),
+  const std::string first = say(unlearnt, summary.weighted_classes || !small ? "" : ": try --class-weights balanced"),
                     second = say(unseen, ": no training node has it");
   return first + (first.empty() || second.empty() ? "" : "; ") + second;
 }

@@ -129,7 +129,9 @@ void RunOptions::relate(OptionList& list) {
   need(
       {"smooth"}, [this] { return !data.regression; }, "the labels are numbers");
   need(
-      {"thresholds"}, [this] { return data.multi_label; }, "every node has one class");
+      {"thresholds"}, [this] { return !data.regression; }, "the labels are numbers");
+  need(
+      {"thresholds"}, [this] { return data.multi_label || data.regression; }, "every node has one class");
 }
 
 std::vector<std::string> read_toml(const fs::path& file, OptionList& options) {

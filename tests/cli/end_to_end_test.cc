@@ -204,6 +204,7 @@ TEST_F(EndToEnd, MisspeltWordsAreNamedWithWhatWasMeant) {
   EXPECT_THAT(misused({"train", "g", "--epohcs=3"}), HasSubstr("unknown option --epohcs (did you mean --epochs?)"));
   EXPECT_THAT(misused({"train", "g", "--no-layernorm"}), HasSubstr("(did you mean --no-layer-norm?)"));
   EXPECT_THAT(misused({"train", "g", "-e", "3"}), HasSubstr("unknown option -e"));
+  EXPECT_THAT(misused({"train", "g", "--task", "regression"}), HasSubstr("unknown option --task (`import` has it)"));
   EXPECT_THAT(misused({"trian", "g"}), HasSubstr("error: unknown command 'trian' (did you mean 'train'?)"));
   EXPECT_THAT(misused({"--verison"}), HasSubstr("unknown option --verison (did you mean --version?)"));
   EXPECT_THAT(misused({}), testing::AllOf(HasSubstr("Usage: clustergcn"), HasSubstr("\n  import "),

@@ -525,6 +525,43 @@ def rare_classes(work):
     assert said in open(f'{work}/never-rare/report.html').read()
     assert 'never predicted' not in call(*options, '--run', f'{work}/weighted', '--class-weights', 'balanced').stdout
     assert 'never_predicted' not in json.load(open(f'{work}/weighted/result.json'))
+    # Probabilities that are far off are named, unless they are calibrated.
+    call('train', f'{work}/rare', '--run', f'{work}/unsure', '--layers', '1', '--lr', '0.001', '--epochs', '2')
+    temperature = json.load(open(f'{work}/unsure/result.json'))['temperature']
+    assert temperature > 1.5, temperature
+    for more, expected in (([], True), (['--calibrated'], False)):
+        said = call('predict', f'{work}/unsure', '--what', 'probabilities', '--output', f'{work}/unsure.npy', *more).stderr
+        assert ('are too sure: --calibrated' in said) == expected, said
+
+
+def unusual_words(work):
+    """Shares of a split that do not add up to 100, directions, and labels of one class are said."""
+    folder = f'{work}/unusual'
+    os.mkdir(folder)
+    n, rng = 300, np.random.default_rng(2)
+    np.savetxt(f'{folder}/edges.csv', np.stack([np.arange(n), rng.integers(0, n, n)], 1), '%d', ',')
+    np.savetxt(f'{folder}/features.csv', rng.normal(size=(n, 3)), '%.5f', ',')
+    np.savetxt(f'{folder}/labels.csv', np.ones(n), '%d', header='label', comments='')
+    said = call('import', f'{folder}/edges.csv', f'{work}/unusual-store', '--split', '60/20/30', '--directed').stdout
+    assert '54.5 %, 18.2 % and 27.3 % of the labelled nodes, since the shares add up to 110' in said, said
+    assert 'a node sees the targets of its edges' in said, said
+    usual = call('import', f'{folder}/edges.csv', f'{work}/usual', '--split', '0.6/0.2/0.2').stdout
+    assert 'add up' not in usual and 'targets' not in usual, usual
+    trained = call('train', f'{work}/unusual-store', '--run', f'{work}/unusual-run', '--epochs', '2')
+    assert 'all training nodes are of class 1: there is nothing to tell apart' in trained.stderr, trained.stderr
+
+
+def balanced_classes(work):
+    """Weights of classes are no help if the one that is never predicted is as large as the others."""
+    folder = f'{work}/balanced-source'
+    os.mkdir(folder)
+    n, rng = 300, np.random.default_rng(3)
+    np.savetxt(f'{folder}/edges.csv', np.stack([np.arange(n), rng.integers(0, n, n)], 1), '%d', ',')
+    np.savetxt(f'{folder}/features.csv', np.zeros((n, 2)), '%g', ',')
+    np.savetxt(f'{folder}/labels.csv', np.arange(n) % 3, '%d', header='label', comments='')
+    call('import', f'{folder}/edges.csv', f'{work}/equal', '--split', '60/20/20')
+    said = call('train', f'{work}/equal', '--run', f'{work}/equal-run', '--epochs', '5').stdout
+    assert 'never predicted' in said and '--class-weights' not in said, said
 
 
 def choices_are_grouped(work):
@@ -544,7 +581,8 @@ def main():
     work = tempfile.mkdtemp(dir='/dev/shm' if os.path.isdir('/dev/shm') else None)
     try:
         for test in (scores_agree, thresholds_help, select_by_chooses, weights_count, smoothing_is_correct_and_smooth,
-                     seeds_have_a_mean, rare_classes, choices_are_grouped, regression_predicts_numbers):
+                     seeds_have_a_mean, rare_classes, unusual_words, balanced_classes,
+                     choices_are_grouped, regression_predicts_numbers):
             named = [word for word in sys.argv[2:] if not os.path.isdir(word)]  # a folder of real graphs, which others use
             if named and test.__name__ not in named and test is not scores_agree:
                 continue

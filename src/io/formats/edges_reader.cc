@@ -81,7 +81,9 @@ class TextImport {
     const char* no_features = "there is no text file of features";
     const bool missing = options_.missing != MissingValues::kRefuse,
                categorical = options_.categorical != Categorical::kRefuse, drop = !options_.drop_columns.empty();
-    refuse(missing && !features, "--missing", no_features);
+    if (missing && !features)
+      throw Error("fills values of a text file of features, and there is none", "--missing",
+                  "leave it out; in an array: numpy.nan_to_num");
     refuse(categorical && !features, "--categorical", no_features);
     refuse(drop && !features, "--drop-columns", no_features);
     refuse(options_.features_header != HeaderLine::kAuto && !features, "--features-header", no_features);

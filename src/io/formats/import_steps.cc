@@ -210,6 +210,18 @@ std::array<double, 3> parse_split_shares(const std::string& text) {
   return shares;
 }
 
+namespace {
+
+// What shares mean that are neither percentages nor parts of 1; empty if they are.
+std::string explain_shares(const std::array<double, 3>& shares) {
+  const double sum = shares[0] + shares[1] + shares[2];
+  if (std::abs(sum - 100) < 1e-3 || std::abs(sum - 1) < 1e-5) return {};
+  return fmt::format(": {:.1f} %, {:.1f} % and {:.1f} % of the labelled nodes, since the shares add up to {:g}",
+                     100 * shares[0] / sum, 100 * shares[1] / sum, 100 * shares[2] / sum, sum);
+}
+
+}  // namespace
+
 std::vector<uint8_t> import_labels_and_split(ClassTable::Result classes, std::vector<uint8_t> split, NodeId num_nodes,
                                              const ImportOptions& options, StoreWriter& store, ImportReport& report) {
   Labels& labels = classes.labels;
@@ -232,10 +244,10 @@ std::vector<uint8_t> import_labels_and_split(ClassTable::Result classes, std::ve
   tell_doubtful_labels(classes, report);
   count_labelled(labels, num_nodes, report);
   if (!options.split.empty()) {
-    report.lines.push_back(fmt::format("split {} drawn with seed {}{}", options.split, options.seed,
-                                       split.empty() ? "" : " in place of the source's own"));
-    const SharedArray<uint8_t> drawn =
-        random_split(labels, num_nodes, parse_split_shares(options.split), options.seed, listed);
+    const std::array<double, 3> shares = parse_split_shares(options.split);
+    report.lines.push_back(fmt::format("split {} drawn with seed {}{}{}", options.split, options.seed,
+                                       split.empty() ? "" : " in place of the source's own", explain_shares(shares)));
+    const SharedArray<uint8_t> drawn = random_split(labels, num_nodes, shares, options.seed, listed);
     store.write_split(drawn);
     return {drawn.begin(), drawn.end()};
   }
