@@ -50,12 +50,14 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
       const CLI::App& asked = command != nullptr ? *command : program;
       const std::string name = word.substr(0, word.find('='));
       std::vector<std::string> known;
-      for (const CLI::Option* option : asked.get_options())
+      for (const CLI::Option* option : asked.get_options()) {
         for (const auto* names : {&option->get_lnames(), &option->get_fnames()})
           for (const std::string& known_name : *names) known.push_back("--" + known_name);
+        for (const std::string& letter : option->get_snames()) known.push_back("-" + letter);
+      }
       if (name != "-h" && std::find(known.begin(), known.end(), name) == known.end()) {
         for (const CLI::App* other : program.get_subcommands({}))
-          if (command != nullptr && other->get_option_no_throw(name) != nullptr)
+          if (command != nullptr && other != command && other->get_option_no_throw(name) != nullptr)
             return fmt::format("unknown option {} (`{}` has it)", name, other->get_name());
         const std::string near = nearest(name, known);
         return fmt::format("unknown option {}{}", name, near.empty() ? "" : fmt::format(" (did you mean {}?)", near));

@@ -82,7 +82,7 @@ void RunSettings::try_candidates(const std::vector<Candidate>& candidates, const
   const std::vector<double> scores = score_candidates(candidates, all, 1, store);
   for (const size_t i : all) trials.list.push_back({candidates[i].network, scores[i], {}});
   trials.by = selection_of(options.train.select_by, store.dataset().labels);
-  trials.taken = trials.best_of_short(store.dataset());
+  trials.taken = trials.best_of_short();
   if (trials.are_to_be_compared(trials.taken)) {
     const std::vector<double> longer = score_candidates(candidates, {0, trials.taken}, 2, store);
     trials.list[0].longer = longer[0];
@@ -115,6 +115,8 @@ std::vector<double> RunSettings::score_candidates(const std::vector<Candidate>& 
       const double score = score_settings(store, options, [&] { progress.advance(); });
       if (!std::isnan(score)) scores.back() = score;
     } catch (const NotFinite&) {  // the others may do better
+    } catch (const Error&) {      // one that nobody asked for may need what is not there: memory, or METIS
+      if (i == 0) throw;
     }
   }
   return scores;

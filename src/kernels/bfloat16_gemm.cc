@@ -119,7 +119,7 @@ void pack_transposed_floats(ConstMatrix w, RowRange columns, BFloat16* packed) {
 }
 
 // The products of processors without such instructions: tiles of the factors become float32 in buffers of the thread,
-// small enough for the second-level cache, and OpenBLAS multiplies these.
+// small enough for the second-level cache, and gemm.h multiplies these.
 constexpr size_t kTile = 512, kTileColumns = 256;
 
 struct WideTiles {

@@ -1,5 +1,5 @@
 // Dense products of bfloat16 matrices with sums in float32, by the tile unit (AMX), by AVX512-BF16, or on processors
-// with neither by OpenBLAS's float32 products of widened tiles. Single-threaded calls, as those of gemm.h.
+// with neither by the float32 products of widened tiles. Single-threaded calls, as those of gemm.h.
 //
 // OpenBLAS 0.3.21 has no such product for this layout. oneDNN 2.6 dies of an illegal instruction in its AMX products on
 // Emerald Rapids, needs libgomp, and makes a kernel for every number of rows; hence these.

@@ -65,15 +65,20 @@ void count_alike(const Dataset& data, GraphCounts& counts) {
   counts.homophily = chance < 1 ? std::max(0.0, (share - chance) / (1 - chance)) : 0;
 }
 
-struct Moments {
-  double count = 0, sum = 0, squares = 0;
+// Sums of squared distances from the means, and of their products, without the loss of digits that sums of squares
+// have.
+struct Scatter {
+  double count = 0, mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
 
-  void add(double x) {
+  void add(double x, double y = 0) {
     ++count;
-    sum += x;
-    squares += x * x;
+    const double from_x = x - mean_x, from_y = y - mean_y;
+    mean_x += from_x / count;
+    mean_y += from_y / count;
+    xx += from_x * (x - mean_x);
+    yy += from_y * (y - mean_y);
+    xy += from_x * (y - mean_y);
   }
-  double scatter() const { return count > 0 ? squares - sum * sum / count : 0; }
 };
 
 // 1 - unexplained, without what so many numbers explain by chance; 0 if nothing varies.
@@ -85,31 +90,26 @@ double explained_share(double unexplained, double count, double numbers) {
 double log_degree(const Dataset& data, NodeId v) { return std::log1p(static_cast<double>(data.graph.degree(v))); }
 
 double share_between_classes(const Dataset& data) {
-  Moments all;
-  std::vector<Moments> classes(data.labels.num_classes());
+  Scatter all;
+  std::vector<Scatter> classes(data.labels.num_classes());
   for (NodeId v = 0; v < data.num_nodes(); ++v) {
     if (!data.is_trained_on(v)) continue;
     all.add(log_degree(data, v));
     classes[static_cast<size_t>(data.labels.class_of(v))].add(log_degree(data, v));
   }
   double within = 0, groups = 0;
-  for (const Moments& own : classes) {
-    within += own.scatter();
+  for (const Scatter& own : classes) {
+    within += own.xx;
     groups += own.count > 0 ? 1 : 0;
   }
-  return explained_share(within / all.scatter(), all.count, groups);
+  return explained_share(within / all.xx, all.count, groups);
 }
 
 double share_of_values(const Dataset& data) {
-  Moments degrees, values, sums;  // whose scatter has twice what the two have in common
-  for (NodeId v = 0; v < data.num_nodes(); ++v) {
-    if (!data.is_trained_on(v)) continue;
-    degrees.add(log_degree(data, v));
-    values.add(data.labels.value_of(v));
-    sums.add(log_degree(data, v) + data.labels.value_of(v));
-  }
-  const double common = (sums.scatter() - degrees.scatter() - values.scatter()) / 2;
-  return explained_share(1 - common * common / (degrees.scatter() * values.scatter()), degrees.count, 2);
+  Scatter all;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    if (data.is_trained_on(v)) all.add(log_degree(data, v), data.labels.value_of(v));
+  return explained_share(1 - all.xy * all.xy / (all.xx * all.yy), all.count, 2);
 }
 
 // Columns whose mean or deviation on a sample of the nodes is far from 0 and 1.
@@ -230,7 +230,9 @@ std::vector<Network> Chooser::others(Network first) const {
       trial_epochs(planned_epochs()) == 0)
     return {};  // a budget decides whether a network fits, never which one is taken
   std::vector<Network> others;
-  if (counts_.told_by_degree >= kToldByDegree) others.push_back(Network::kOwnSum);
+  if (counts_.told_by_degree >= kToldByDegree &&
+      !any_set({"normalisation", "input-normalisation", "first-layer", "input-projection"}))
+    others.push_back(Network::kOwnSum);
   if (counts_.features == FeatureMatrix::Kind::kIdentity) return others;
   if (first == Network::kFewLabels) {
     others.insert(others.end(), {Network::kSymmetricDeep, Network::kOwnShallow});
@@ -269,7 +271,8 @@ std::vector<Choice> Chooser::choose(Network network) {
     choose_network(network);
   if (network == Network::kOwnSum) {
     set("normalisation", "sum", reason_of(network));
-    set("input-normalisation", "sum", reason_of(network));
+    const auto projects = [](const Choice& choice) { return choice.option == "input-projection"; };
+    if (std::none_of(choices_.begin(), choices_.end(), projects)) set("input-normalisation", "sum", reason_of(network));
   }
   choose_steps();
   choose_smoothing();
@@ -385,7 +388,7 @@ void Chooser::choose_network(Network network) {
   const bool firm = network == Network::kOwnFirm, shallow = network == Network::kOwnShallow || firm,
              deep = network == Network::kOwnDeep;
   const std::string tried =
-      firm ? fmt::format("{}, more than the {} labelled nodes", columns, format_count(counts_.labelled))
+      firm ? fmt::format("{}, more than the {} labelled training nodes", columns, format_count(counts_.labelled))
            : reason_of(network);
   set("dropout", !shallow && counts_.columns < kWide ? 0.3 : 0.5, shallow ? tried : columns);
   if (deep) set("residual", "true", tried);
@@ -394,14 +397,16 @@ void Chooser::choose_network(Network network) {
   const std::string words =
       fmt::format("{} sparse feature columns without negative values: words", format_count(counts_.columns));
   const bool rows = choose_rows(words);
-  const bool may_set_layers = !is_set_("fanout");
+  // Two layers have no residual connection.
+  const bool may_set_layers = !is_set_("fanout") && !(firm && any_set({"residual", "initial-residual"}));
   if (may_set_layers && (shallow || deep))
     set("layers", deep ? 5 : 2, tried);
   else if (may_set_layers && rows)
     set("layers", 2, words + " say most by themselves");
   if (firm) {
+    if (!is_set_("weight-decay") && (!is_set_("layers") || known_.model.layers > 1))
+      set("decay-scope", "first-layer", tried);
     set("weight-decay", 0.01, tried);
-    set("decay-scope", "first-layer", tried);
   } else if (rows || shallow) {
     set("weight-decay", 0.0005, rows ? words + " are many to learn weights for" : tried);
   }

@@ -61,19 +61,6 @@ void note_precision(Precision precision) {
     log::note("--precision bfloat16: products by {}", kernels::name_of(kernels));
 }
 
-void note_one_class(const Dataset& data) {
-  if (data.labels.multi_label() || data.labels.regression()) return;
-  int32_t only = -1;
-  for (NodeId v = 0; v < data.num_nodes(); ++v) {
-    if (!data.is_trained_on(v)) continue;
-    if (only >= 0 && data.labels.class_of(v) != only) return;
-    only = data.labels.class_of(v);
-  }
-  if (only >= 0)
-    log::warn("all training nodes are of class {}: there is nothing to tell apart",
-              data.class_name(static_cast<uint32_t>(only)));
-}
-
 std::unique_ptr<BatchSource> make_batches(const RunOptions& options, const ClusterLayout& layout) {
   if (options.method.uses_clusters() && options.train.per_batch > layout.num_clusters())
     log::note("--per-batch {}: there are {} clusters, and every batch has all of them", options.train.per_batch,
@@ -249,7 +236,6 @@ void prepare_kept_files(const TrainingPlan& plan, StageTimes& stages) {
 
 TrainingInput prepare_training(const TrainingPlan& plan, StageTimes& stages) {
   TrainingInput input;
-  note_one_class(plan.data);
   if (plan.data.features.is_dense() || plan.options.model.layers > 1) note_precision(plan.options.model.precision);
   prepare_rows(plan, stages, input);
   input.class_weights = read_class_weights(plan.options.train.class_weights, plan.data);

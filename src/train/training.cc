@@ -24,6 +24,19 @@ TrainingPlan plan_run(const Store& store, const RunOptions& options, const RunFi
   });
 }
 
+void warn_of_one_class(const Dataset& data) {
+  if (data.labels.multi_label() || data.labels.regression()) return;
+  int32_t only = -1;
+  for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (!data.is_trained_on(v)) continue;
+    if (only >= 0 && data.labels.class_of(v) != only) return;
+    only = data.labels.class_of(v);
+  }
+  if (only >= 0)
+    log::warn("all labelled training nodes are of class {}: there is nothing to tell apart",
+              data.class_name(static_cast<uint32_t>(only)));
+}
+
 // What is kept in the store is made by one rank for each disk before all use it.
 TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Group& group) {
   if (group.size() > 1) {
@@ -44,6 +57,7 @@ TrainingInput prepare_run(const TrainingPlan& plan, StageTimes& stages, dist::Gr
         "--normalise-rows divides each feature row by its sum, and some values are negative: a sum near 0 gives "
         "huge values; {}",
         plan.data.features.is_dense() ? "try --standardise instead" : "leave it out");
+  if (group.is_first()) warn_of_one_class(plan.data);
   return prepare_training(plan, stages);
 }
 

@@ -279,6 +279,7 @@ TEST(Choices, NeighboursAreAddedUpInATrialWhereDegreesTellLabels) {
   EXPECT_TRUE(any_has(candidates(counts), "normalisation", "sum"));
   EXPECT_TRUE(any_has(candidates(counts), "input-normalisation", "sum"));
   EXPECT_EQ(chosen(counts).count("normalisation"), 0u);
+  EXPECT_FALSE(any_has(candidates(counts, {"input-normalisation"}), "normalisation", "sum"));
   counts.features = FeatureMatrix::Kind::kIdentity;
   for (const double homophily : {0.0, 0.8}) {
     counts.homophily = homophily;
@@ -298,6 +299,9 @@ TEST(Choices, ManyColumnsOfFewNodesAreStronglyRegularised) {
   EXPECT_FALSE(any_has(candidates(counts), "weight-decay", "0.01"));
   counts.columns = 1201;
   EXPECT_EQ(chosen(counts).at("weight-decay"), "0.01");
+  EXPECT_EQ(chosen(counts).at("layers"), "2");
+  EXPECT_EQ(chosen(counts, {"residual"}).count("layers"), 0u);
+  EXPECT_EQ(chosen(counts, {"weight-decay"}).count("decay-scope"), 0u);
   EXPECT_EQ(candidates(counts)[1].count("weight-decay"), 0u);  // validation may prefer what it is otherwise
   counts.features = FeatureMatrix::Kind::kSparse;              // words
   EXPECT_EQ(chosen(counts).at("weight-decay"), "0.0005");
@@ -346,6 +350,11 @@ TEST(Choices, WhatDegreesTellIsTheCorrelationWithLabels) {
   EXPECT_NEAR(told(Labels::numbers(values)), 1, 1e-5);
   EXPECT_LT(told(Labels::numbers(others)), 0.2);
   EXPECT_EQ(told(Labels::single(std::vector<int32_t>(n, 0), 1)), 0);
+  EdgeList ring;  // whose nodes have all the same degree
+  for (NodeId v = 0; v < n; ++v) ring.add(v, (v + 1) % n);
+  data.graph = build_graph(n, ring, {}, nullptr);
+  EXPECT_EQ(told(Labels::single(by_number, 2)), 0);
+  EXPECT_EQ(told(Labels::numbers(others)), 0);
 }
 
 // Most edges join equal classes only because most nodes have the same one.
