@@ -54,7 +54,7 @@ std::string describe_never_predicted(const TrainingSummary& summary, const Datas
   if (data.labels.regression()) return {};
   const Evaluation& evaluation = *summary.evaluation;
   std::vector<std::string> unlearnt, unseen;  // … of which the latter has no training node
-  bool small = false;                         // whether one of those unlearnt has fewer training nodes than others
+  bool small = false;  // whether one of those unlearnt has clearly fewer training nodes than others
   uint64_t all_trained = 0;
   for (const ClassCounts& counts : evaluation.train.classes()) all_trained += counts.support();
   for (uint32_t c = 0; c < data.labels.num_classes(); ++c) {
@@ -67,7 +67,7 @@ std::string describe_never_predicted(const TrainingSummary& summary, const Datas
     if (having == 0 || predicted > 0) continue;
     const uint64_t trained = evaluation.train.classes()[c].support();
     (trained > 0 ? unlearnt : unseen).push_back(data.class_name(c));
-    small = small || (trained > 0 && trained * data.labels.num_classes() < all_trained);
+    small = small || (trained > 0 && 5 * trained * data.labels.num_classes() < 4 * all_trained);
   }
   const auto say = [](const std::vector<std::string>& names, const std::string& hint) {
     return names.empty() ? std::string()

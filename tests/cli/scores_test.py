@@ -25,7 +25,7 @@ ROLES = {'train': 0, 'validation': 1, 'test': 2}
 
 
 def call(*arguments, expect=0):
-    if arguments[0] == 'train' and '--resume' not in arguments:
+    if arguments[0] == 'train' and not {'--resume', '--recipe'} & set(arguments):
         arguments += ('--recipe', 'none')
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == expect, (arguments, done.returncode, done.stdout, done.stderr)
