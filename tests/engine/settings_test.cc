@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <random>
 #include <utility>
@@ -17,9 +18,10 @@ namespace {
 
 constexpr uint32_t kClasses = 4, kColumns = 24;
 
-// 1,200 nodes: what their features tell, and what share of their edges lead to nodes of their class.
-fs::path make_store(const fs::path& path, float told_by_features, double alike, bool sparse = false) {
-  constexpr uint32_t kNodes = 1200, kLinks = 8;
+// What their features tell, and what share of their edges lead to nodes of their class.
+fs::path make_store(const fs::path& path, float told_by_features, double alike, bool sparse = false,
+                    uint32_t nodes = 1200) {
+  constexpr uint32_t kLinks = 8;
   std::mt19937 random(1);
   std::normal_distribution<float> noise;
   std::uniform_real_distribution<double> chance;
@@ -27,9 +29,9 @@ fs::path make_store(const fs::path& path, float told_by_features, double alike, 
   std::vector<float> features;
   std::vector<int32_t> labels;
   std::vector<uint8_t> split;
-  for (uint32_t v = 0; v < kNodes; ++v) {
+  for (uint32_t v = 0; v < nodes; ++v) {
     for (uint32_t link = 0; link < kLinks; ++link) {
-      const uint32_t other = static_cast<uint32_t>(random() % kNodes);
+      const uint32_t other = static_cast<uint32_t>(random() % nodes);
       from.push_back(v);
       to.push_back(chance(random) < alike ? other - other % kClasses + v % kClasses : other);
     }
@@ -39,13 +41,13 @@ fs::path make_store(const fs::path& path, float told_by_features, double alike, 
     split.push_back(static_cast<uint8_t>(v / kClasses % 5 < 3 ? 0 : v / kClasses % 5 - 2));
   }
   clustergcn::GraphArrays arrays;
-  arrays.nodes = kNodes;
+  arrays.nodes = nodes;
   arrays.from = clustergcn::view(from);
   arrays.to = clustergcn::view(to);
   std::vector<uint64_t> offsets;
   std::vector<uint32_t> columns;
   for (uint32_t i = 0; i < features.size(); ++i) columns.push_back(i % kColumns);
-  for (uint32_t v = 0; v <= kNodes; ++v) offsets.push_back(uint64_t{v} * kColumns);
+  for (uint32_t v = 0; v <= nodes; ++v) offsets.push_back(uint64_t{v} * kColumns);
   if (sparse) {
     arrays.feature_offsets = clustergcn::view(offsets);
     arrays.feature_columns = clustergcn::view(columns);
@@ -119,6 +121,26 @@ TEST_F(SettingsTest, WhatContradictsTheGivenIsNotTried) {
   EXPECT_GE(settings->trials.list.size(), 2u);
   for (const Trials::Trial& trial : settings->trials.list)
     EXPECT_EQ(trial.network.find("symmetric"), std::string::npos);
+}
+
+// Clusters that cannot be read: the network on them, which nobody asked for, fails alone.
+TEST_F(SettingsTest, ATrialThatFailsEndsNothing) {
+  const fs::path path = make_store(folder_ / "store", 2, 0, /*sparse=*/false, 4000);
+  const auto settle = [&] { return settled(Store(path), {{"hidden", "8"}, {"epochs", "30"}}); };
+  EXPECT_TRUE(std::isfinite(settle()->trials.list.back().score));
+  std::vector<fs::path> clusters;
+  for (const auto& entry : fs::directory_iterator(path / "partitions"))
+    if (!entry.path().filename().string().starts_with("metis-1-")) clusters.push_back(entry.path());  // one batch
+  ASSERT_FALSE(clusters.empty());
+  for (const fs::path& folder : clusters) {
+    fs::remove_all(folder);
+    write_file_atomically(folder, "no folder");
+  }
+  const auto settings = settle();
+  const Trials& trials = settings->trials;
+  EXPECT_EQ(trials.list.back().network, "concat on clusters");
+  EXPECT_FALSE(std::isfinite(trials.list.back().score));
+  EXPECT_TRUE(std::isfinite(trials.list[trials.taken].score));
 }
 
 #endif
