@@ -82,7 +82,7 @@ void RunSettings::try_candidates(const std::vector<Candidate>& candidates, const
   const std::vector<double> scores = score_candidates(candidates, all, 1, store);
   for (const size_t i : all) trials.list.push_back({candidates[i].network, scores[i], {}});
   trials.by = selection_of(options.train.select_by, store.dataset().labels);
-  trials.taken = trials.best_of_short();
+  trials.taken = trials.best_of_short(store.dataset());
   if (trials.are_to_be_compared(trials.taken)) {
     const std::vector<double> longer = score_candidates(candidates, {0, trials.taken}, 2, store);
     trials.list[0].longer = longer[0];

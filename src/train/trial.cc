@@ -29,9 +29,19 @@ double score_settings(const Store& store, const RunOptions& options, const std::
   return selection_score(evaluation.test(nullptr).validation.scores(), by);
 }
 
-size_t Trials::best_of_short() const {
+double score_margin(double score, const Dataset& data, SelectBy by) {
+  constexpr double kOfErrors = 0.01;  // of a loss or an error, or of R²
+  if (by == SelectBy::kLoss || is_of_regression(by)) return kOfErrors * std::max(1e-6, std::abs(score));
+  const double nodes = static_cast<double>(data.split_sizes()[1]);
+  const double share = (std::clamp(score, 0.0, 1.0) * nodes + 2) / (nodes + 4);  // never quite 0 or 1
+  return std::sqrt(share * (1 - share) / nodes);
+}
+
+size_t Trials::best_of_short(const Dataset& data) const {
   const auto is_worse = [](const Trial& a, const Trial& b) { return a.score < b.score; };
-  return static_cast<size_t>(std::max_element(list.begin(), list.end(), is_worse) - list.begin());
+  const auto best = std::max_element(list.begin(), list.end(), is_worse);
+  const double first = list[0].score, margin = std::isfinite(first) ? score_margin(first, data, by) : 0;
+  return best->score > first + margin ? static_cast<size_t>(best - list.begin()) : 0;
 }
 
 std::string Trials::text() const {
@@ -46,7 +56,7 @@ std::string Trials::text() const {
   return fmt::format("{} networks tried for part of their epochs ({}), validation {}: {}{}: {}{}", list.size(),
                      format_seconds(seconds), selection_name(by), scores, longer, list[taken].network,
                      taken > 0        ? " is taken"
-                     : longer.empty() ? " stays: no other is better"
+                     : longer.empty() ? " stays: no other is better by more than chance"
                                       : " stays");
 }
 

@@ -40,19 +40,32 @@ TEST_F(TrialTest, IsStoppedByTheUser) {
   EXPECT_THROW(score_settings(store, options_, [] { request_interrupt(); }), Interrupted);
 }
 
-TEST_F(TrialTest, TheFirstStaysUnlessAnotherIsBetter) {
-  Trials trials{.list = {{"first", 0.5, {}}, {"equal", 0.5, {}}, {"slow", 0.2, {}}}};
-  EXPECT_EQ(trials.best_of_short(), 0u);
-  EXPECT_THAT(trials.text(), HasSubstr("first 50.00 %, equal 50.00 %, slow 20.00 %: first stays: no other is better"));
-  trials.list.push_back({"fast", 0.501, {}});
-  EXPECT_EQ(trials.best_of_short(), 3u);
+// Ten nodes say little, ten thousand much; an error has no deviation that counts would give.
+TEST_F(TrialTest, MarginShrinksWithTheNodesThatAreCounted) {
+  const Store store(make_store());
+  const Dataset& data = store.dataset();
+  const auto nodes = static_cast<double>(data.split_sizes()[1]);
+  EXPECT_NEAR(score_margin(0.8, data, SelectBy::kMicroF1), std::sqrt(0.16 / nodes), 1e-3);
+  EXPECT_GT(score_margin(1, data, SelectBy::kMicroF1), 1 / nodes);  // one node more says nothing
+  EXPECT_NEAR(score_margin(-2, data, SelectBy::kLoss), 0.02, 1e-12);
+}
+
+TEST_F(TrialTest, TheFirstStaysUnlessAnotherIsBetterByMoreThanChance) {
+  const Store store(make_store());
+  const Dataset& data = store.dataset();
+  Trials trials{.list = {{"first", 0.5, {}}, {"near", 0.51, {}}, {"slow", 0.2, {}}}};
+  ASSERT_GT(score_margin(0.5, data, trials.by), 0.01);
+  EXPECT_EQ(trials.best_of_short(data), 0u);
+  EXPECT_THAT(trials.text(), HasSubstr("first 50.00 %, near 51.00 %, slow 20.00 %: first stays: no other is better"));
+  trials.list.push_back({"fast", 0.9, {}});
+  EXPECT_EQ(trials.best_of_short(data), 3u);
   EXPECT_TRUE(trials.are_to_be_compared(3));
   EXPECT_FALSE(trials.are_to_be_compared(0));
   trials.list[0].longer = 0.95, trials.list[3].longer = 0.94;
   EXPECT_THAT(trials.text(), HasSubstr("after twice as many epochs first 95.00 %, fast 94.00 %: first stays"));
   EXPECT_EQ(trials.describe()["networks"][3]["score_of_longer_trial"], 0.94);
   trials.list[0] = {"first", -std::numeric_limits<double>::infinity(), {}};  // it failed: any other will do
-  EXPECT_EQ(trials.best_of_short(), 3u);
+  EXPECT_EQ(trials.best_of_short(data), 3u);
   EXPECT_FALSE(trials.are_to_be_compared(3));
   EXPECT_THAT(trials.text(), HasSubstr("first failed"));
 }
