@@ -15,6 +15,8 @@ class NormalisedRows {
   NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation);
 
   const CsrGraph& graph() const { return graph_; }
+  const Normalisation& normalisation() const { return normalisation_; }
+  float scale(NodeId v) const { return scales_[v]; }
   bool has_diagonal() const { return normalisation_.has_diagonal(); }
   uint64_t max_length(NodeId v) const { return graph_.degree(v) + (has_diagonal() ? 1 : 0); }
   uint64_t bytes() const { return scales_.size() * sizeof(float); }

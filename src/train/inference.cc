@@ -94,10 +94,34 @@ uint64_t alive_bytes(std::span<const InferenceStage> stages) {
   return alive;
 }
 
-// Embeddings of all nodes, and what is mapped.
-uint64_t rows_and_pages(std::span<const InferenceStage> stages, const InferenceInput& input) {
-  return input.graph.num_nodes() * alive_bytes(stages) + input.graph.stored_bytes() + input.x.stored_bytes() +
-         input.aggregated.stored_bytes();
+// Embeddings of all nodes and the graph, mapped.
+uint64_t rows_and_graph(std::span<const InferenceStage> stages, const InferenceInput& input) {
+  return input.graph.num_nodes() * alive_bytes(stages) + input.graph.stored_bytes();
+}
+
+uint64_t feature_pages(const InferenceInput& input) { return input.x.stored_bytes() + input.aggregated.stored_bytes(); }
+
+uint64_t round_down(uint64_t columns) { return columns / kSlabUnit * kSlabUnit; }
+uint64_t round_up(uint64_t columns) { return round_down(columns + kSlabUnit - 1); }
+
+// Columns of float32 of a slab that is brought into the order of clusters: its sums are in memory too, and a copy of
+// the edges. 0: there is too little memory, or there would be so many slabs that looking up the edges takes longer than
+// to read rows from memory.
+uint64_t ordered_slab(const Model& model, std::span<const InferenceStage> stages, const InferenceInput& input,
+                      uint64_t memory) {
+  constexpr uint64_t kMostSlabs = 8;
+  const uint64_t nodes = input.graph.num_nodes();
+  const uint64_t used =
+      fixed_memory(model, nodes) + OrderedRows::bytes(input.graph, model.options().layer_normalisation());
+  uint64_t widest = 0;  // messages, in columns of float32
+  for (const InferenceStage& stage : stages)
+    if (stage.messages() != Messages::kNone && !stage.narrows())
+      widest = std::max(widest, stage.message_columns() * bytes_of(stage.message_precision()) / sizeof(float));
+  if (memory <= used || widest == 0 || nodes == 0) return 0;
+  const uint64_t fitting = round_down((memory - used) / (2 * nodes * sizeof(float)));
+  if (fitting * kMostSlabs < widest) return 0;
+  const uint64_t slabs = (widest + fitting - 1) / fitting;
+  return round_up((widest + slabs - 1) / slabs);
 }
 
 }  // namespace
@@ -107,19 +131,35 @@ uint64_t Inference::least_memory(const Model& model, uint64_t nodes) {
 }
 
 uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input) {
-  return fixed_memory(model, input.graph.num_nodes()) + rows_and_pages(stages_to(model, model.num_layers()), input);
+  return fixed_memory(model, input.graph.num_nodes()) + rows_and_graph(stages_to(model, model.num_layers()), input) +
+         feature_pages(input);
 }
 
-// Everything in memory if the embeddings that are alive at a time fit; else slabs as wide as fit.
+bool Inference::takes_order(const Model& model, const InferenceInput& input, uint64_t memory) {
+  const std::vector<InferenceStage> stages = stages_to(model, model.num_layers());
+  return fixed_memory(model, input.graph.num_nodes()) + rows_and_graph(stages, input) <= memory ||
+         ordered_slab(model, stages, input, memory) > 0;
+}
+
+// Everything in memory if the embeddings that are alive at a time fit; else slabs, as wide as fit if they are in the
+// order of the nodes.
 void Inference::plan(uint64_t memory) {
   const uint64_t nodes = input_.graph.num_nodes(), fixed = fixed_memory(model_, nodes);
-  keeps_pages_ = fixed + rows_and_pages(stages_, input_) <= memory;
-  if (keeps_pages_ && share_.is_alone()) order_ = input_.order;
+  const uint64_t rows_and_graph = fixed + cgcn::rows_and_graph(stages_, input_);
+  keeps_graph_ = rows_and_graph <= memory;
+  keeps_features_ = rows_and_graph + feature_pages(input_) <= memory;
+  const InferenceOrder* order = share_.is_alone() ? input_.order : nullptr;
+  if (keeps_graph_) order_ = order;
   const uint64_t column = share_.rows() * sizeof(float);
   if (fixed + share_.rows() * alive_bytes(stages_) <= memory) return;
   const uint64_t fitting = memory > fixed && column > 0 ? (memory - fixed) / column : 0;
   if (fitting == 0) refuse_memory_left(fixed + column, fmt::format("an evaluation of {} nodes", format_count(nodes)));
-  slab_columns_ = fitting >= kSlabUnit ? fitting / kSlabUnit * kSlabUnit : fitting;
+  slab_columns_ = room_columns_ = fitting >= kSlabUnit ? round_down(fitting) : fitting;
+  const uint64_t ordered = order != nullptr ? ordered_slab(model_, stages_, input_, memory) : 0;
+  if (ordered == 0) return;
+  slab_columns_ = ordered;
+  room_columns_ = 2 * ordered;
+  ordered_.emplace(rows_, order->rows());
 }
 
 // Ranks exchange slabs: those of all are as narrow as the narrowest.
@@ -128,12 +168,12 @@ void Inference::agree_on_slabs() {
   size_t narrowest = 0;
   for (const size_t columns : share_.group().all_gather_values(slab_columns_))
     if (columns > 0 && (narrowest == 0 || columns < narrowest)) narrowest = columns;
-  slab_columns_ = narrowest;
+  slab_columns_ = room_columns_ = narrowest;
 }
 
 void Inference::release_pages(RowRange rows) const {
-  if (keeps_pages_) return;
-  input_.graph.release_rows(rows.begin, rows.end);
+  if (!keeps_graph_) input_.graph.release_rows(rows.begin, rows.end);
+  if (keeps_features_) return;
   input_.x.release_rows(rows.begin, rows.end);
   input_.aggregated.release_rows(rows.begin, rows.end);
 }
@@ -237,7 +277,7 @@ void Inference::for_each_rows(const StageInput& input, size_t rows_at_once,
 Inference::StageRows Inference::make_rows(const InferenceStage& stage, const InferenceStage* next) const {
   if (next == nullptr || !next->narrows()) return {make_matrix(stage.out(), stage.out_precision()), {}};
   const size_t kept = next->kept_columns(), messages = next->message_columns();
-  const size_t slab = kept + messages <= slab_columns_ ? 0 : slab_columns_;
+  const size_t slab = kept + messages <= room_columns_ ? 0 : slab_columns_;
   const Precision precision = next->message_precision();
   return {{share_.rows(), kept, precision, slab}, {share_.rows(), messages, precision, slab}};
 }
@@ -351,6 +391,7 @@ ConstRows Inference::aggregate_rows(const StageInput& input, RowRange range, Row
 
 // N(A)·H of a spilled H, slab after slab: one slab in memory, rows in any order from there.
 SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
+  if (ordered_) return aggregate_ordered_slabs(source);
   SlabRows out = make_matrix(source.columns(), source.precision());
   Buffer<char> loaded;
   for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
@@ -361,6 +402,40 @@ SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
       RowBuffer sums(range.size(), from.columns, from.precision);
       kernels::aggregate(links.view, from, {0, range.size()}, sums.rows());
       out.write_slab_rows(slab, own_place(range), sums.data());
+    });
+  }
+  return out;
+}
+
+// The same with the slab's rows, and their sums, in the order of clusters while they are in memory.
+SlabRows Inference::aggregate_ordered_slabs(const SlabRows& source) const {
+  constexpr size_t kRowsAtOnce = 1024;
+  const Precision precision = source.precision();
+  const size_t nodes = source.rows(), widest = source.slab_columns(0).size();
+  SlabRows out = make_matrix(source.columns(), precision);
+  SlabRows loaded(nodes, widest, precision, 0), sums(nodes, widest, precision, 0);
+  for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
+    const size_t columns = source.slab_columns(slab).size(), bytes = columns * bytes_of(precision);
+    const auto row_of = [&](SlabRows& rows, size_t row) { return static_cast<char*>(rows.all().data) + row * bytes; };
+    parallel_blocks(nodes, kRowsAtOnce, [&](size_t begin, size_t end) {
+      RowBuffer rows(end - begin, columns, precision);
+      source.read_slab_rows(slab, {begin, end}, rows.data());
+      for (size_t v = begin; v < end; ++v)
+        std::memcpy(row_of(loaded, input_.order->rows()[v]),
+                    static_cast<const char*>(rows.data()) + (v - begin) * bytes, bytes);
+    });
+    const ConstRows from{loaded.all().data, nodes, columns, columns, precision};
+    for_each_block("Aggregating", [&](RowRange range) {
+      NormalisedRows::SparseRows links;
+      ordered_->fill(range.begin, range.end, links);
+      RowBuffer rows(range.size(), columns, precision);
+      kernels::aggregate(links.view, from, {0, range.size()}, rows.rows());
+      for (size_t r = range.begin; r < range.end; ++r)
+        std::memcpy(row_of(sums, input_.order->nodes()[r]),
+                    static_cast<const char*>(rows.data()) + (r - range.begin) * bytes, bytes);
+    });
+    parallel_blocks(nodes, kRowsAtOnce, [&](size_t begin, size_t end) {
+      out.write_slab_rows(slab, {begin, end}, row_of(sums, begin));
     });
   }
   return out;

@@ -8,16 +8,22 @@
 // budget they are spilled (slab_matrix.h). Rows are worked on in blocks of a fixed size, so that neither the budget nor
 // the number of threads changes a bit.
 //
+// In the order of clusters the rows that an aggregation reads are in the cache most of the time. If all fits in memory,
+// every matrix between layers is in that order. If embeddings are spilled their files are in the order of the nodes,
+// and so is what is read and written there; each slab is brought into the order of clusters in memory, summed and
+// brought back.
+//
 // A model in bfloat16 (ModelOptions::precision) has its embeddings stored so, in half the memory; what it gives is
 // float32.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "common/progress.h"
 #include "graph/features.h"
-#include "graph/normalised_rows.h"
+#include "graph/ordered_rows.h"
 #include "kernels/row_buffer.h"
 #include "nn/model.h"
 #include "train/graph_share.h"
@@ -31,7 +37,7 @@ struct InferenceInput {
   const FeatureMatrix& x;
   const FeatureMatrix& aggregated;    // N(A)·X of this graph
   const GraphShare* share = nullptr;  // of the ranks of a group, which all run the same inference; null: one process
-  // Of the rows, taken if all fits in the memory of one process; null: that of the nodes.
+  // Of the rows, taken if the memory of one process has room for it (takes_order); null: that of the nodes.
   const InferenceOrder* order = nullptr;
 };
 
@@ -71,10 +77,13 @@ class Inference {
   void for_each_rows(const StageInput& input, size_t rows_at_once,
                      const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
   bool spills() const { return slab_columns_ > 0; }
+  bool orders_slabs() const { return ordered_.has_value(); }
 
   // The least that works, and what is enough to keep all of it in memory.
   static uint64_t least_memory(const Model& model, uint64_t nodes);
   static uint64_t whole_memory(const Model& model, const InferenceInput& input);
+  // Whether an order of the rows is of use in so much memory.
+  static bool takes_order(const Model& model, const InferenceInput& input, uint64_t memory);
 
  private:
   void plan(uint64_t memory);
@@ -115,6 +124,7 @@ class Inference {
   kernels::ConstRows aggregate_rows(const StageInput& input, kernels::RowRange range,
                                     kernels::RowBuffer& scratch) const;
   SlabRows aggregate_slabs(const SlabRows& source) const;
+  SlabRows aggregate_ordered_slabs(const SlabRows& source) const;
   template <class Work>
   void for_each_block(const char* title, Work&& work) const;
   template <class Work>
@@ -126,10 +136,12 @@ class Inference {
   const GraphShare share_alone_;
   const GraphShare& share_;
   NormalisedRows rows_;
-  const InferenceOrder* order_ = nullptr;  // if it is taken
+  const InferenceOrder* order_ = nullptr;  // if it is taken, and all is in memory
+  std::optional<OrderedRows> ordered_;     // if slabs are brought into that order
   bool show_progress_;
-  bool keeps_pages_ = false;  // mapped ones, from one block to the next
-  size_t slab_columns_ = 0;   // of float32, twice as many of bfloat16; 0: everything in memory
+  bool keeps_graph_ = false, keeps_features_ = false;  // their mapped pages, from one block to the next
+  size_t slab_columns_ = 0;                            // of float32, twice as many of bfloat16; 0: everything in memory
+  size_t room_columns_ = 0;                            // that fit in memory at a time
 };
 
 }  // namespace cgcn

@@ -291,14 +291,15 @@ InferenceInput Predictor::inference_input() {
   return {data_.graph, prepared.x, prepared.aggregated, &*share_, order()};
 }
 
-// By the clusters of the training, if this is its graph and memory has room for all.
+// By the clusters of the training, if this is its graph and memory has room for it.
 const InferenceOrder* Predictor::order() {
   if (order_sought_ || group_.size() > 1) return order_ ? &*order_ : nullptr;
   order_sought_ = true;
   const PreparedFeatures& prepared = features();
-  const uint64_t whole = Inference::whole_memory(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}) +
-                         least_evaluation_memory(*saved_.model, data_) + InferenceOrder::bytes(data_.num_nodes());
-  if (data_.content_hash != saved_.trained_on.content_hash || memory_for_inference() < whole ||
+  const uint64_t memory = memory_for_inference(),
+                 beside = memory_beside_inference(*saved_.model, data_) + InferenceOrder::bytes(data_.num_nodes());
+  if (data_.content_hash != saved_.trained_on.content_hash || memory < beside ||
+      !Inference::takes_order(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, memory - beside) ||
       !InferenceOrder::helps(uint64_t{data_.num_nodes()} * saved_.options.model.hidden * sizeof(float)))
     return nullptr;
   const PartitionOptions partition = saved_.options.method.partition(saved_.options.partition);

@@ -86,6 +86,18 @@ void RunEvaluation::release_pages() const {
   if (whole_) whole_->aggregated.release_rows(0, whole_->aggregated.rows());
 }
 
+// Made when it is first of use in so much memory, its own included.
+bool RunEvaluation::has_order(const InferenceInput& input, uint64_t memory) {
+  const Dataset& data = plan_.data;
+  const uint64_t beside = memory_beside_inference(model_, data) + InferenceOrder::bytes(data.num_nodes());
+  const uint64_t rows = uint64_t{data.num_nodes()} * plan_.options.model.hidden * sizeof(float);
+  if (group_.size() > 1 || memory < beside || !InferenceOrder::helps(rows) ||
+      !Inference::takes_order(model_, input, memory - beside))
+    return false;
+  if (!order_) order_.emplace(data.graph, input_.layout.order.span(), input_.layout.cluster_offsets.span());
+  return true;
+}
+
 // If everything fits at once nothing is given back. Otherwise the evaluation has the room of what training keeps
 // mapped, and gives its own pages back when it is done.
 Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const OutputWork& work, RowSample* hidden) {
@@ -97,14 +109,15 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const O
   const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) +
                          InferenceOrder::bytes(data.num_nodes()) <=
                      plan_.budget;
-  const uint64_t rows = uint64_t{data.num_nodes()} * plan_.options.model.hidden * sizeof(float);
-  if (roomy && !order_ && group_.size() == 1 && InferenceOrder::helps(rows))
-    order_.emplace(data.graph, input_.layout.order.span(), input_.layout.cluster_offsets.span());
-  if (roomy && order_) input.order = &*order_;
   uint64_t memory = plan_.budget - std::min(plan_.budget, input_.training_memory);
   if (!roomy) {  // what was planned, or less if the program has come to take more than its margin
     release_pages();
     memory = std::min(input_.evaluation_memory, std::max(least, memory_left(plan_.budget)));
+  }
+  if (has_order(input, memory)) {
+    input.order = &*order_;
+    memory -= InferenceOrder::bytes(data.num_nodes());
+    if (!roomy) release_pages();
   }
   Evaluation evaluation = evaluate_exactly(model_, input, data, memory, show_progress, work, hidden);
   if (!roomy) release_pages();

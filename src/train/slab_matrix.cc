@@ -59,11 +59,12 @@ SlabRows::SlabRows(size_t rows, size_t columns, Precision precision, size_t slab
   if (const uint64_t room = free_disk_space(folder); room < bytes)
     throw Error(fmt::format("embeddings of {} do not fit: {} are free", format_bytes(bytes), format_bytes(room)),
                 folder.string(), "set TMPDIR to a folder on a disk with room, or give more --memory");
-  file_ = open_unnamed_file(folder);
+  for (int& file : files_) file = open_unnamed_file(folder);
 }
 
 SlabRows::~SlabRows() {
-  if (file_ >= 0) ::close(file_);
+  for (const int file : files_)
+    if (file >= 0) ::close(file);
 }
 SlabRows::SlabRows(SlabRows&& other) noexcept { *this = std::move(other); }
 SlabRows& SlabRows::operator=(SlabRows&& other) noexcept {
@@ -72,7 +73,7 @@ SlabRows& SlabRows::operator=(SlabRows&& other) noexcept {
   std::swap(slab_columns_, other.slab_columns_);
   std::swap(precision_, other.precision_);
   std::swap(memory_, other.memory_);
-  std::swap(file_, other.file_);
+  std::swap(files_, other.files_);
   return *this;
 }
 
@@ -83,35 +84,44 @@ RowRange SlabRows::slab_columns(size_t slab) const {
   return {slab * slab_columns_, std::min(columns_, (slab + 1) * slab_columns_)};
 }
 
-uint64_t SlabRows::position(size_t slab, size_t row) const {
-  const RowRange range = slab_columns(slab);
-  return bytes(rows_ * range.begin + row * range.size());
+// A file has its stripes of slab after slab, the last stripe in full.
+template <class Transfer>
+void SlabRows::for_each_stripe(size_t slab, RowRange range, Transfer&& transfer) const {
+  const RowRange columns = slab_columns(slab);
+  const size_t stripes = (rows_ + kStripe - 1) / kStripe, rows_of_file = (stripes + kFiles - 1) / kFiles * kStripe;
+  for (size_t row = range.begin; row < range.end;) {
+    const size_t stripe = row / kStripe, end = std::min(range.end, (stripe + 1) * kStripe);
+    const size_t row_of_file = stripe / kFiles * kStripe + row % kStripe;
+    transfer(files_[stripe % kFiles], bytes(rows_of_file * columns.begin + row_of_file * columns.size()),
+             bytes((row - range.begin) * columns.size()), bytes((end - row) * columns.size()));
+    row = end;
+  }
 }
 
 void SlabRows::read_slab_rows(size_t slab, RowRange range, void* values) const {
-  size_t bytes = this->bytes(range.size() * slab_columns(slab).size());
-  uint64_t at = position(slab, range.begin);
-  for (char* to = static_cast<char*>(values); bytes > 0;) {
-    const ssize_t done = ::pread(file_, to, bytes, static_cast<off_t>(at));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) fail_transfer("read", done == 0 ? EIO : errno);
-    to += done;
-    at += static_cast<uint64_t>(done);
-    bytes -= static_cast<size_t>(done);
-  }
+  for_each_stripe(slab, range, [&](int file, uint64_t at, size_t before, size_t bytes) {
+    for (char* to = static_cast<char*>(values) + before; bytes > 0;) {
+      const ssize_t done = ::pread(file, to, bytes, static_cast<off_t>(at));
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) fail_transfer("read", done == 0 ? EIO : errno);
+      to += done;
+      at += static_cast<uint64_t>(done);
+      bytes -= static_cast<size_t>(done);
+    }
+  });
 }
 
 void SlabRows::write_slab_rows(size_t slab, RowRange range, const void* values) {
-  size_t bytes = this->bytes(range.size() * slab_columns(slab).size());
-  uint64_t at = position(slab, range.begin);
-  for (const char* from = static_cast<const char*>(values); bytes > 0;) {
-    const ssize_t done = ::pwrite(file_, from, bytes, static_cast<off_t>(at));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) fail_transfer("write", done < 0 ? errno : ENOSPC);
-    from += done;
-    at += static_cast<uint64_t>(done);
-    bytes -= static_cast<size_t>(done);
-  }
+  for_each_stripe(slab, range, [&](int file, uint64_t at, size_t before, size_t bytes) {
+    for (const char* from = static_cast<const char*>(values) + before; bytes > 0;) {
+      const ssize_t done = ::pwrite(file, from, bytes, static_cast<off_t>(at));
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) fail_transfer("write", done < 0 ? errno : ENOSPC);
+      from += done;
+      at += static_cast<uint64_t>(done);
+      bytes -= static_cast<size_t>(done);
+    }
+  });
 }
 
 ConstRows SlabRows::read(RowRange range, void* scratch) const {

@@ -3,9 +3,11 @@
 // In memory it is one row-major array. Spilled it lies in a temporary file without a name (it is gone with the process,
 // however that ends) as slabs of a few columns, each row-major: an aggregation, which reads rows in any order, loads
 // one slab after another and works on that; everything else reads and writes ranges of rows. All file access is in long
-// runs.
+// runs. There are several such files, which take stripes of rows in turn: only one thread at a time can write to a
+// file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -49,12 +51,20 @@ class SlabRows {
   void read_slab_rows(size_t slab, kernels::RowRange range, void* values) const;
 
  private:
-  uint64_t position(size_t slab, size_t row) const;
+  static constexpr size_t kFiles = 8, kStripe = 256;  // rows
+  // Calls transfer(file, position in it, bytes of the slab's rows `range` before it, bytes) for every stripe of them.
+  template <class Transfer>
+  void for_each_stripe(size_t slab, kernels::RowRange range, Transfer&& transfer) const;
+  static std::array<int, kFiles> no_files() {
+    std::array<int, kFiles> files;
+    files.fill(-1);
+    return files;
+  }
   size_t bytes(size_t values) const { return values * kernels::bytes_of(precision_); }
   size_t rows_ = 0, columns_ = 0, slab_columns_ = 0;
   kernels::Precision precision_ = kernels::Precision::kFloat32;
   Buffer<char> memory_;
-  int file_ = -1;
+  std::array<int, kFiles> files_ = no_files();
 };
 
 // Of float32.

@@ -267,6 +267,8 @@ TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
   const InferenceInput input{data.graph, data.features, aggregated};
   InferenceInput ordered = input;
   ordered.order = &order;
+  const uint64_t graph = OrderedRows::bytes(data.graph, usual.layer_normalisation());
+  int spilled_in_order = 0;
   for (ModelOptions options : {usual, before, carrying, wide, dense})
     for (const Precision precision : kPrecisions) {
       options.precision = precision;
@@ -284,9 +286,37 @@ TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
             EXPECT_EQ(values(found), values(expected)) << layers << " layers, layer " << layer;
             EXPECT_EQ(ordered_sample.values, sample.values);
           }
+          // Spilled: slabs of 16 columns, brought into the order one after another, in a room of two.
+          const uint64_t little = Inference::least_memory(model, 1500) + graph + 2 * 16 * 1500 * sizeof(float);
+          const Inference spilled(model, ordered, little, false, layer);
+          ordered_sample = {sample.nodes, 0, {}};
+          const SlabMatrix from_file = spilled.run(&ordered_sample);
+          std::vector<float> scratch(from_file.rows() * from_file.columns());
+          const float* rows = from_file.read_rows({0, 1500}, scratch.data()).data;
+          EXPECT_EQ(std::vector<float>(rows, rows + scratch.size()), values(expected))
+              << layers << " spilled " << layer;
+          EXPECT_EQ(ordered_sample.values, sample.values);
+          spilled_in_order += spilled.spills() && spilled.orders_slabs();
         }
       }
     }
+  EXPECT_GT(spilled_in_order, 10);
+}
+
+// The order takes memory: with all but room for a copy of the edges and two slabs it is of no use.
+TEST_F(InferenceTest, AnOrderIsTakenWhereMemoryHasRoomForIt) {
+  const Store store = make_store(1500);
+  const Dataset data = store.dataset();
+  ModelOptions options;
+  options.hidden = 256;
+  const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
+  const InferenceInput input{data.graph, data.features, aggregated};
+  const Model model = make_model(data, options);
+  const uint64_t column = 1500 * sizeof(float), fixed = Inference::least_memory(model, 1500) - column;
+  const uint64_t slabs = fixed + OrderedRows::bytes(data.graph, options.layer_normalisation()) + 2 * 32 * column;
+  EXPECT_TRUE(Inference::takes_order(model, input, slabs));
+  EXPECT_FALSE(Inference::takes_order(model, input, slabs - 1)) << "more than eight slabs";
+  EXPECT_TRUE(Inference::takes_order(model, input, kPlenty));
 }
 
 // Nodes without a cluster go where most of their neighbours are, to the first of equals; without neighbours behind all.
