@@ -86,6 +86,7 @@ class Inference {
   static bool takes_order(const Model& model, const InferenceInput& input, uint64_t memory);
 
  private:
+  static std::vector<InferenceStage> stages_to(const Model& model, uint32_t layer);
   void plan(uint64_t memory);
   void agree_on_slabs();
   kernels::RowRange own_place(kernels::RowRange nodes) const {
