@@ -1,6 +1,7 @@
 #include "graph/ordered_rows.h"
 
 #include "common/error.h"
+#include "common/interrupt.h"
 #include "common/threads.h"
 
 namespace cgcn {
@@ -22,6 +23,7 @@ OrderedRows::OrderedRows(const NormalisedRows& rows, std::span<const NodeId> pla
   if (!weighted) scales_ = Buffer<float>(n), diagonal_ = Buffer<float>(n);
   offsets_[0] = 0;
   parallel_blocks(n, kBlock, [&](size_t begin, size_t end) {
+    throw_if_interrupted();
     for (size_t v = begin; v < end; ++v) {
       const auto node = static_cast<NodeId>(v);
       uint64_t length = rows.has_diagonal() ? 0 : graph.degree(node);
@@ -35,6 +37,7 @@ OrderedRows::OrderedRows(const NormalisedRows& rows, std::span<const NodeId> pla
   columns_ = Buffer<uint32_t>(offsets_[n]);
   if (weighted) values_ = Buffer<float>(offsets_[n]);
   parallel_blocks(n, kBlock, [&](size_t begin, size_t end) {
+    throw_if_interrupted();
     for (size_t v = begin; v < end; ++v) {
       uint64_t at = offsets_[place[v]];
       rows.for_each(static_cast<NodeId>(v), [&](NodeId u, float value) {

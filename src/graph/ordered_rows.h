@@ -16,7 +16,7 @@ class OrderedRows {
   OrderedRows(const NormalisedRows& rows, std::span<const NodeId> place);
   static uint64_t bytes(const CsrGraph& graph, const Normalisation& normalisation);
 
-  // Rows begin … end into rows.view. They hold as long as this does.
+  // Rows begin … end into rows.view, which holds as long as both do.
   void fill(size_t begin, size_t end, NormalisedRows::SparseRows& rows) const;
 
  private:

@@ -119,11 +119,14 @@ void Inference::fill(RowRange range, NormalisedRows::SparseRows& links) const {
 }
 
 StageInput Inference::run_below(RowSample* below) const {
+  std::optional<OrderedRows> links;
+  if (orders_slabs_) links.emplace(rows_, input_.order->rows());
+  const OrderedRows* ordered = links ? &*links : nullptr;
   StageRows rows;
   for (size_t i = 0; i + 1 < stages_.size(); ++i)
-    rows = run_stage(prepare_stage(stages_[i], std::move(rows)), &stages_[i + 1],
+    rows = run_stage(prepare_stage(stages_[i], std::move(rows), ordered), &stages_[i + 1],
                      i + 2 == stages_.size() ? below : nullptr);
-  return prepare_stage(stages_.back(), std::move(rows));
+  return prepare_stage(stages_.back(), std::move(rows), ordered);
 }
 
 SlabMatrix Inference::run_last(StageInput input) const {
@@ -160,12 +163,14 @@ Inference::StageRows Inference::make_rows(const InferenceStage& stage, const Inf
   return {{share_.rows(), kept, precision, slab}, {share_.rows(), messages, precision, slab}};
 }
 
-StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below) const {
+StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below, const OrderedRows* ordered) const {
   StageInput input{stage, std::move(below.own), std::move(below.messages)};
   const bool own_messages = stage.messages() == Messages::kOwn;
   if (own_messages && !stage.narrows()) input.made = make_messages(stage, input.own);
   if (input.aggregates()) share_.fetch(own_messages ? input.made : input.own);
-  if (input.aggregates() && input.messages().spilled()) input.aggregated = aggregate_slabs(input.messages());
+  if (input.aggregates() && input.messages().spilled())
+    input.aggregated =
+        ordered != nullptr ? aggregate_ordered_slabs(*ordered, input.messages()) : aggregate_slabs(input.messages());
   return input;
 }
 
@@ -269,7 +274,6 @@ ConstRows Inference::aggregate_rows(const StageInput& input, RowRange range, Row
 
 // N(A)·H of a spilled H, slab after slab: one slab in memory, rows in any order from there.
 SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
-  if (ordered_) return aggregate_ordered_slabs(source);
   SlabRows out = make_matrix(source.columns(), source.precision());
   Buffer<char> loaded;
   for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
@@ -286,7 +290,7 @@ SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
 }
 
 // The same with the slab's rows, and their sums, in the order of clusters while they are in memory.
-SlabRows Inference::aggregate_ordered_slabs(const SlabRows& source) const {
+SlabRows Inference::aggregate_ordered_slabs(const OrderedRows& ordered, const SlabRows& source) const {
   constexpr size_t kRowsAtOnce = 1024;
   const Precision precision = source.precision();
   const size_t nodes = source.rows(), widest = source.slab_columns(0).size();
@@ -296,6 +300,7 @@ SlabRows Inference::aggregate_ordered_slabs(const SlabRows& source) const {
     const size_t columns = source.slab_columns(slab).size(), bytes = columns * bytes_of(precision);
     const auto row_of = [&](SlabRows& rows, size_t row) { return static_cast<char*>(rows.all().data) + row * bytes; };
     parallel_blocks(nodes, kRowsAtOnce, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       RowBuffer rows(end - begin, columns, precision);
       source.read_slab_rows(slab, {begin, end}, rows.data());
       for (size_t v = begin; v < end; ++v)
@@ -303,16 +308,21 @@ SlabRows Inference::aggregate_ordered_slabs(const SlabRows& source) const {
                     static_cast<const char*>(rows.data()) + (v - begin) * bytes, bytes);
     });
     const ConstRows from{loaded.all().data, nodes, columns, columns, precision};
-    for_each_block("Aggregating", [&](RowRange range) {
+    std::optional<Progress> progress;
+    if (show_progress_) progress.emplace("Aggregating", nodes, "nodes");
+    parallel_blocks(nodes, kInferenceBlock, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       NormalisedRows::SparseRows links;
-      ordered_->fill(range.begin, range.end, links);
-      RowBuffer rows(range.size(), columns, precision);
-      kernels::aggregate(links.view, from, {0, range.size()}, rows.rows());
-      for (size_t r = range.begin; r < range.end; ++r)
-        std::memcpy(row_of(sums, input_.order->nodes()[r]),
-                    static_cast<const char*>(rows.data()) + (r - range.begin) * bytes, bytes);
+      ordered.fill(begin, end, links);
+      RowBuffer rows(end - begin, columns, precision);
+      kernels::aggregate(links.view, from, {0, end - begin}, rows.rows());
+      for (size_t r = begin; r < end; ++r)
+        std::memcpy(row_of(sums, input_.order->nodes()[r]), static_cast<const char*>(rows.data()) + (r - begin) * bytes,
+                    bytes);
+      if (progress) progress->advance(end - begin);
     });
     parallel_blocks(nodes, kRowsAtOnce, [&](size_t begin, size_t end) {
+      throw_if_interrupted();
       out.write_slab_rows(slab, {begin, end}, row_of(sums, begin));
     });
   }

@@ -77,7 +77,8 @@ class Inference {
   void for_each_rows(const StageInput& input, size_t rows_at_once,
                      const std::function<void(kernels::ConstMatrix rows, NodeId first)>& use) const;
   bool spills() const { return slab_columns_ > 0; }
-  bool orders_slabs() const { return ordered_.has_value(); }
+  bool orders_rows() const { return order_ != nullptr; }  // all of them, in memory …
+  bool orders_slabs() const { return orders_slabs_; }     // … or slabs of spilled ones
 
   // The least that works, and what is enough to keep all of it in memory.
   static uint64_t least_memory(const Model& model, uint64_t nodes);
@@ -117,7 +118,8 @@ class Inference {
   void release_pages(kernels::RowRange rows) const;
   SlabRows make_matrix(size_t columns, kernels::Precision precision) const;
   StageRows make_rows(const InferenceStage& stage, const InferenceStage* next) const;
-  StageInput prepare_stage(const InferenceStage& stage, StageRows below) const;
+  // ordered: N(A) in the order of clusters, if slabs are brought into it.
+  StageInput prepare_stage(const InferenceStage& stage, StageRows below, const OrderedRows* ordered) const;
   // next: the stage above, if there is one. sample: takes rows of what this one gives.
   StageRows run_stage(StageInput input, const InferenceStage* next, RowSample* sample) const;
   void infer_block(const StageInput& input, kernels::RowRange range, kernels::Rows out) const;
@@ -125,7 +127,7 @@ class Inference {
   kernels::ConstRows aggregate_rows(const StageInput& input, kernels::RowRange range,
                                     kernels::RowBuffer& scratch) const;
   SlabRows aggregate_slabs(const SlabRows& source) const;
-  SlabRows aggregate_ordered_slabs(const SlabRows& source) const;
+  SlabRows aggregate_ordered_slabs(const OrderedRows& ordered, const SlabRows& source) const;
   template <class Work>
   void for_each_block(const char* title, Work&& work) const;
   template <class Work>
@@ -138,7 +140,7 @@ class Inference {
   const GraphShare& share_;
   NormalisedRows rows_;
   const InferenceOrder* order_ = nullptr;  // if it is taken, and all is in memory
-  std::optional<OrderedRows> ordered_;     // if slabs are brought into that order
+  bool orders_slabs_ = false;              // if they are brought into that order
   bool show_progress_;
   bool keeps_graph_ = false, keeps_features_ = false;  // their mapped pages, from one block to the next
   size_t slab_columns_ = 0;                            // of float32, twice as many of bfloat16; 0: everything in memory

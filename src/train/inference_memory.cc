@@ -99,10 +99,12 @@ uint64_t Inference::whole_memory(const Model& model, const InferenceInput& input
          feature_pages(input);
 }
 
+// Rows that fit are not spilled for its sake: if the graph does not fit beside them they stay in the nodes' order.
 bool Inference::takes_order(const Model& model, const InferenceInput& input, uint64_t memory) {
   const std::vector<InferenceStage> stages = stages_to(model, model.num_layers());
-  return fixed_memory(model, input.graph.num_nodes()) + rows_and_graph(stages, input) <= memory ||
-         ordered_slab(model, stages, input, memory) > 0;
+  const uint64_t nodes = input.graph.num_nodes(), fixed = fixed_memory(model, nodes);
+  if (fixed + nodes * alive_bytes(stages) <= memory) return fixed + rows_and_graph(stages, input) <= memory;
+  return ordered_slab(model, stages, input, memory) > 0;
 }
 
 // Everything in memory if the embeddings that are alive at a time fit; else slabs, as wide as fit if they are in the
@@ -121,9 +123,9 @@ void Inference::plan(uint64_t memory) {
   slab_columns_ = room_columns_ = fitting >= kSlabUnit ? round_down(fitting) : fitting;
   const uint64_t ordered = order != nullptr ? ordered_slab(model_, stages_, input_, memory) : 0;
   if (ordered == 0) return;
+  orders_slabs_ = true;
   slab_columns_ = ordered;
   room_columns_ = (memory - fixed - ordered_bytes(model_, input_.graph)) / column;
-  ordered_.emplace(rows_, order->rows());
 }
 
 // Ranks exchange slabs: those of all are as narrow as the narrowest.

@@ -86,10 +86,12 @@ void RunEvaluation::release_pages() const {
   if (whole_) whole_->aggregated.release_rows(0, whole_->aggregated.rows());
 }
 
-// Made when it is first of use in so much memory, its own included.
-bool RunEvaluation::has_order(const InferenceInput& input, uint64_t memory) {
+// Made if it is of use in so much memory, its own included.
+bool RunEvaluation::has_order(const InferenceInput& input, uint64_t memory, Smoothing smoothing) {
   const Dataset& data = plan_.data;
-  const uint64_t beside = memory_beside_inference(model_, data) + InferenceOrder::bytes(data.num_nodes());
+  const uint64_t beside =
+      memory_beside_inference(model_, data) + InferenceOrder::bytes(data.num_nodes()) +
+      (smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model_.shape().num_classes));
   const uint64_t rows = uint64_t{data.num_nodes()} * plan_.options.model.hidden * sizeof(float);
   if (group_.size() > 1 || memory < beside || !InferenceOrder::helps(rows) ||
       !Inference::takes_order(model_, input, memory - beside))
@@ -114,13 +116,16 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const O
     release_pages();
     memory = std::min(input_.evaluation_memory, std::max(least, memory_left(plan_.budget)));
   }
-  if (has_order(input, memory)) {
+  if (has_order(input, memory, work.smoothing.kind)) {
     input.order = &*order_;
     memory -= InferenceOrder::bytes(data.num_nodes());
     if (!roomy) release_pages();
   }
   Evaluation evaluation = evaluate_exactly(model_, input, data, memory, show_progress, work, hidden);
-  if (!roomy) release_pages();
+  if (!roomy) {
+    order_.reset();
+    release_pages();
+  }
   return evaluation;
 }
 

@@ -26,7 +26,7 @@ class RunEvaluation {
   const PreparedFeatures& whole();
   bool ranks() const;  // in a validation
   OutputRule rule() const { return {.target = input_.target}; }
-  bool has_order(const InferenceInput& input, uint64_t memory);
+  bool has_order(const InferenceInput& input, uint64_t memory, Smoothing smoothing);
   Evaluation evaluate_exactly_in_budget(bool show_progress, const OutputWork& work, RowSample* hidden);
   void release_pages() const;
 
@@ -36,7 +36,7 @@ class RunEvaluation {
   dist::Group& group_;
   std::optional<PreparedFeatures> whole_;  // of all nodes; made when first needed
   std::optional<GraphShare> share_;        // the same
-  std::optional<InferenceOrder> order_;    // the same, if memory has room for it
+  std::optional<InferenceOrder> order_;    // the same; kept if memory has room for all
   // If the rows that validation nodes need are far fewer than all.
   std::optional<Dataset> scaled_;  // with the features as the model takes them
   std::vector<NodeId> nodes_;      // those of validation

@@ -37,7 +37,8 @@ int open_unnamed_file(const fs::path& folder) {
   }
   if (file < 0)
     throw Error(fmt::format("cannot make a temporary file: {}", std::strerror(errno)), folder.string(),
-                "set TMPDIR to a folder on a disk with room");
+                errno == EMFILE || errno == ENFILE ? "allow more open files (ulimit -n)"
+                                                   : "set TMPDIR to a folder on a disk with room");
   return file;
 }
 
@@ -49,7 +50,11 @@ int open_unnamed_file(const fs::path& folder) {
 }  // namespace
 
 SlabRows::SlabRows(size_t rows, size_t columns, Precision precision, size_t slab_columns)
-    : rows_(rows), columns_(columns), slab_columns_(std::min(slab_columns, columns)), precision_(precision) {
+    : SlabRows() {  // whose destructor closes what is open if this fails
+  rows_ = rows;
+  columns_ = columns;
+  slab_columns_ = std::min(slab_columns, columns);
+  precision_ = precision;
   if (!spilled()) {
     memory_ = large_buffer(this->bytes(rows * columns));
     return;

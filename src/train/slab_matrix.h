@@ -1,10 +1,9 @@
 // An n × columns matrix of embeddings that may be larger than memory.
 //
-// In memory it is one row-major array. Spilled it lies in a temporary file without a name (it is gone with the process,
-// however that ends) as slabs of a few columns, each row-major: an aggregation, which reads rows in any order, loads
-// one slab after another and works on that; everything else reads and writes ranges of rows. All file access is in long
-// runs. There are several such files, which take stripes of rows in turn: only one thread at a time can write to a
-// file.
+// In memory it is one row-major array. Spilled it lies in temporary files without a name (they are gone with the
+// process, however that ends) as slabs of a few columns, each row-major: an aggregation, which reads rows in any order,
+// loads one slab after another and works on that; everything else reads and writes ranges of rows. The files take
+// stripes of rows in turn, as only one thread at a time can write to a file. All access is in runs of such stripes.
 #pragma once
 
 #include <array>

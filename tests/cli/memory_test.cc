@@ -259,6 +259,27 @@ TEST_F(Memory, EmbeddingsOfAHiddenLayerStayWithinTheirBudget) {
   EXPECT_EQ(read_text_file(folder_ / "little.npy"), read_text_file(folder_ / "plenty.npy"));
 }
 
+// Slabs of spilled rows in the order of clusters, with a copy of the edges; then the ranking of 200 labels, which takes
+// all that is left.
+TEST_F(Memory, AnEvaluationInTheOrderOfClustersStaysWithinItsBudget) {
+  ASSERT_EQ(run({"generate", "g", "--nodes", "70000", "--edges", "8000000", "--features", "8", "--classes", "200",
+                 "--multi-label", "--split", "5/5/90", "--quiet"})
+                .exit_code,
+            0);
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--recipe", "none", "--layers", "3", "--hidden", "256", "--epochs", "1",
+                 "--partitioner", "random", "--parts", "100", "--quiet"})
+                .exit_code,
+            0);
+  const auto evaluate = [](const std::string& memory) {
+    return std::vector<std::string>{"evaluate", "r", "--json", "--memory", memory, "--threads", "2"};
+  };
+  Outcome outcome;
+  EXPECT_LT(peak_of(evaluate("190M"), outcome), uint64_t{190} << 20);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(nlohmann::json::parse(outcome.output).at("test"),
+            nlohmann::json::parse(run(evaluate("1G")).output).at("test"));
+}
+
 // A limit on the size of files stands for a full disk: every write beyond it fails.
 TEST_F(Memory, AFullDiskIsNamedAndLeavesNothing) {
   ASSERT_EQ(run({"generate", "g", "--features", "100", "--nodes", "20000", "--quiet"}).exit_code, 0);

@@ -289,6 +289,7 @@ TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
             EXPECT_EQ(ordered_sample.values, sample.values);
           }
           // Spilled: slabs of 16 columns, brought into the order one after another, in a room of two.
+          set_thread_count(layer == 2 ? 3 : 1);
           const uint64_t little = Inference::least_memory(model, 1500) + graph + 2 * 16 * 1500 * sizeof(float);
           const Inference spilled(model, ordered, little, false, layer);
           ordered_sample = {sample.nodes, 0, {}};
@@ -319,6 +320,25 @@ TEST_F(InferenceTest, AnOrderIsTakenWhereMemoryHasRoomForIt) {
   EXPECT_TRUE(Inference::takes_order(model, input, slabs));
   EXPECT_FALSE(Inference::takes_order(model, input, slabs - 1)) << "more than eight slabs";
   EXPECT_TRUE(Inference::takes_order(model, input, kPlenty));
+
+  // It is made for nothing nowhere.
+  std::vector<NodeId> nodes(1500);
+  for (NodeId v = 0; v < 1500; ++v) nodes[v] = v;
+  const InferenceOrder order(data.graph, nodes, std::vector<NodeId>{0, 1500});
+  InferenceInput ordered = input;
+  ordered.order = &order;
+  bool took = false;
+  int changes = 0;
+  for (uint64_t columns = 1; columns < 800; columns += 3) {
+    const uint64_t memory = fixed + columns * column;
+    const Inference inference(model, ordered, memory, false);
+    const bool takes = Inference::takes_order(model, input, memory);
+    EXPECT_EQ(takes, inference.orders_slabs() || inference.orders_rows()) << columns;
+    EXPECT_FALSE(inference.orders_slabs() && !inference.spills());
+    changes += takes != took;
+    took = takes;
+  }
+  EXPECT_EQ(changes, 3) << "slabs, none while the graph does not fit beside all rows, all rows";
 }
 
 // Nodes without a cluster go where most of their neighbours are, to the first of equals; without neighbours behind all.
