@@ -139,6 +139,8 @@ TrainingSummary Training::run(const std::function<bool(const EpochRecord&)>& on_
 
 void Training::loop(const std::function<bool(const EpochRecord&)>& on_epoch) {
   const TrainOptions& train = plan_.options.train;
+  plan_.store.release_pages();  // what was read to describe the run, and is in no plan
+  input_.release_pages();
   figures_.begin_steps();
   const ModelInput input{input_.features.x, input_.features.aggregated, input_.layout.data.labels,
                          learner_.kept_history()};

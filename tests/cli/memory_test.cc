@@ -89,6 +89,21 @@ TEST_F(Memory, PeakStaysUnderTheBudgetAndNoBitChanges) {
   EXPECT_EQ(partitioned.exit_code, 0) << partitioned.errors;
 }
 
+// Tables per node that are read to describe a run are given back before its first step: they are in no plan.
+TEST_F(Memory, TablesOfManyNodesStayWithinTheBudget) {
+  ASSERT_EQ(
+      run({"generate", "g", "--nodes", "4000000", "--edges", "4000000", "--features", "4", "--classes", "3", "--quiet"})
+          .exit_code,
+      0);
+  const std::vector<std::string> train{
+      "train",         "g",      "--run",   "r",   "--recipe", "none", "--layers", "2",    "--hidden",  "4",
+      "--partitioner", "random", "--parts", "400", "--epochs", "1",    "--memory", "240M", "--threads", "2"};
+  Outcome outcome;
+  EXPECT_LT(peak_of(train, outcome), uint64_t{240} << 20) << outcome.errors;
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("features in memory"));
+}
+
 TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
   ASSERT_EQ(run({"generate", "g", "--features", "300", "--nodes", "20000", "--quiet"}).exit_code, 0);
   const auto arguments = [](const std::string& run, const std::string& memory) {
