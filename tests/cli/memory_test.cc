@@ -95,6 +95,7 @@ TEST_F(Memory, TablesOfManyNodesStayWithinTheBudget) {
       run({"generate", "g", "--nodes", "4000000", "--edges", "4000000", "--features", "4", "--classes", "3", "--quiet"})
           .exit_code,
       0);
+  ASSERT_EQ(run({"partition", "g", "--parts", "400", "--partitioner", "random", "--quiet"}).exit_code, 0);
   const std::vector<std::string> train{
       "train",         "g",      "--run",   "r",   "--recipe", "none", "--layers", "2",    "--hidden",  "4",
       "--partitioner", "random", "--parts", "400", "--epochs", "1",    "--memory", "240M", "--threads", "2"};
