@@ -16,7 +16,7 @@
 
 #include "benchmarks/machine.h"
 #include "common/error.h"
-#include "kernels/bfloat16_hidden.h"
+#include "kernels/bfloat16_choice.h"
 #include "kernels/blas.h"
 #include "nn/adam.h"
 #include "nn/model.h"
@@ -154,7 +154,7 @@ struct Settings {
 void set_precision(const std::string& name, Settings& settings) {
   settings.precision = name == "float32" ? kernels::Precision::kFloat32 : kernels::Precision::kBFloat16;
   if (name == "bfloat16-hidden")
-    kernels::use_hidden_avx512();
+    kernels::use_bfloat16_functions(kernels::hidden_avx512_functions());
   else if (name != "float32" && name != "bfloat16")
     throw Error(fmt::format("'{}' is no precision", name), {}, "float32, bfloat16 or bfloat16-hidden");
 }

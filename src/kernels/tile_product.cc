@@ -11,6 +11,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "kernels/simd-inl.h"
+#include "kernels/sparse_terms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cgcn::kernels::HWY_NAMESPACE {
@@ -23,6 +24,7 @@ constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 constexpr size_t kMostVectors = kManyRegisters ? 4 : 2, kPanelsAtOnce = kManyRegisters ? 1 : 16;
 constexpr size_t kRowsAtOnce = kManyRegisters ? size_t{1} << 40 : 96;
 constexpr size_t kTermsAtOnce = 256, kTermsAhead = 8, kLine = 16;
+constexpr size_t kListColumns = 256;
 
 // One panel and one stretch of terms: C [+]= A·B. A is transposed in memory if the product says so.
 struct PanelProduct {
@@ -174,11 +176,63 @@ void multiply_terms(const Product& product, RowRange terms, std::span<const RowR
     }
 }
 
+// The left factor's rows r … of a stretch of terms.
+ConstMatrix left_rows(const Product& product, RowRange rows, RowRange terms, float* turned) {
+  const auto& [kind, a, b, c, _] = product;
+  if (kind != TileProduct::kLeftTransposed) return a.tile(rows.begin, rows.end, terms.begin, terms.end);
+  pack_transposed_panel(a.tile(terms.begin, terms.end, rows.begin, rows.end), terms.size(), turned);
+  return {turned, rows.size(), terms.size()};
+}
+
+// With half of the terms zero lists are as fast as none; and to make them takes as long as to multiply 16 columns.
+bool lists_pay(const Product& product, RowRange terms) {
+  const auto& [kind, a, b, c, _] = product;
+  constexpr size_t kFewColumns = 64;
+  if (c.columns < kFewColumns || c.columns % hn::Lanes(FloatTag()) != 0) return false;
+  const bool left_transposed = kind == TileProduct::kLeftTransposed;
+  return share_of_zeros(left_transposed
+                            ? a.rows_from(terms.begin, terms.end)
+                            : a.columns_from(terms.begin, terms.end)) > 0.5 + 16.0 / static_cast<double>(c.columns);
+}
+
+// A stretch of terms by lists (sparse_terms-inl.h), for up to kListColumns columns.
+void multiply_listed_terms(const Product& product, RowRange terms, RowRange columns, bool keep) {
+  using Lists = TermLists<kTermsAtOnce>;
+  const auto& [kind, a, b, c, _] = product;
+  const size_t lanes = hn::Lanes(FloatTag()), vectors = columns.size() / lanes;
+  const size_t strips = (vectors + kStripVectors - 1) / kStripVectors;
+  const auto strip = [&](size_t i) {
+    return RowRange{columns.begin + vectors * i / strips * lanes, columns.begin + vectors * (i + 1) / strips * lanes};
+  };
+  const auto packed_strip = [&](size_t i) { return product.packed + (strip(i).begin - columns.begin) * kTermsAtOnce; };
+  const bool in_place = kind == TileProduct::kLeftTransposed;  // rows of nodes, whose stride suits the cache
+  for (size_t i = 0; i < strips && !in_place; ++i) {
+    const auto [begin, end] = strip(i);
+    if (kind == TileProduct::kRightTransposed)
+      pack_transposed_panel(b.tile(begin, end, terms.begin, terms.end), end - begin, packed_strip(i));
+    else
+      pack_panel(b.tile(terms.begin, terms.end, begin, end), end - begin, packed_strip(i));
+  }
+  Lists lists;
+  HWY_ALIGN float turned[Lists::kRows * kTermsAtOnce];
+  HWY_ALIGN float partial[Lists::kRows * kStripVectors * HWY_LANES(float)];
+  for (size_t r = 0; r < c.rows; r += Lists::kRows) {
+    const RowRange rows{r, std::min(c.rows, r + Lists::kRows)};
+    lists.fill(left_rows(product, rows, terms, turned));
+    for (size_t i = 0; i < strips; ++i) {
+      const auto [begin, end] = strip(i);
+      const float* right = in_place ? b.row(terms.begin) + begin : packed_strip(i);
+      multiply_lists_of<kStripVectors>((end - begin) / lanes, lists, right, in_place ? b.stride : end - begin, keep,
+                                       partial, c.tile(rows.begin, rows.end, begin, end));
+    }
+  }
+}
+
 bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
   const size_t lanes = hn::Lanes(FloatTag()), inner = kind == TileProduct::kLeftTransposed ? a.rows : a.columns;
   if (inner == 0 && keep == 0)
     for (size_t r = 0; r < c.rows; ++r) std::fill_n(c.row(r), c.columns, 0.0f);
-  HWY_ALIGN float packed[kTermsAtOnce * kPanelsAtOnce * kMostVectors * HWY_LANES(float)];
+  HWY_ALIGN float packed[kTermsAtOnce * std::max(kPanelsAtOnce * kMostVectors * HWY_LANES(float), kListColumns)];
   const Product product{kind, a, b, c, packed};
   const size_t vectors = c.columns / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
   const bool tail = vectors * lanes < c.columns;
@@ -187,13 +241,22 @@ bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix 
     return i == panels ? RowRange{vectors * lanes, c.columns}
                        : RowRange{vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes};
   };
-  for (size_t k = 0; k < inner; k += kTermsAtOnce)
+  for (size_t k = 0; k < inner; k += kTermsAtOnce) {
+    const RowRange terms{k, std::min(inner, k + kTermsAtOnce)};
+    const bool add = keep != 0 || k > 0;
+    if (lists_pay(product, terms)) {
+      const size_t at_once = kind == TileProduct::kLeftTransposed ? c.columns : kListColumns;
+      for (size_t column = 0; column < c.columns; column += at_once)
+        multiply_listed_terms(product, terms, {column, std::min(c.columns, column + at_once)}, add);
+      continue;
+    }
     for (size_t i = 0; i < panels + tail; i += kPanelsAtOnce) {
       RowRange group[kPanelsAtOnce];
       const size_t count = std::min(kPanelsAtOnce, panels + tail - i);
       for (size_t j = 0; j < count; ++j) group[j] = panel(i + j);
-      multiply_terms(product, {k, std::min(inner, k + kTermsAtOnce)}, {group, count}, keep != 0 || k > 0);
+      multiply_terms(product, terms, {group, count}, add);
     }
+  }
   return true;
 }
 

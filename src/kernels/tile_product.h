@@ -1,7 +1,7 @@
 // Products of tiles by AVX-512 or AVX2 code of our own. For every tile OpenBLAS copies both factors and clears the
 // result first, a seventh of a step's time. Here the left factor is read where it lies, and of the right one some
-// panels at a time are copied, which stay in the cache while all rows meet them. Measured against others in
-// docs/performance.md.
+// panels at a time are copied, which stay in the cache while all rows meet them. A left factor that is mostly zeros, as
+// rows after ReLU are, is multiplied by lists of its other terms. Measured in docs/performance.md.
 #pragma once
 
 #include <cstddef>
