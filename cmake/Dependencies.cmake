@@ -53,6 +53,7 @@ endif()
 
 if(CGCN_TESTS)
   find_package(GTest REQUIRED)
+  find_path(SIMDE_INCLUDE_DIR simde/x86/avx512.h REQUIRED)  # libsimde-dev
 endif()
 if(CGCN_BENCHMARKS)
   find_package(benchmark REQUIRED)

@@ -10,7 +10,7 @@ set -euo pipefail
 declare -A packages
 packages[build]="g++ cmake ninja-build ccache libtbb-dev libopenblas-pthread-dev libmetis-dev libhwy-dev libcli11-dev libfmt-dev
   libsimdjson-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libcurl4-openssl-dev libxxhash-dev libjs-chart.js"
-packages[tests]="pkgconf libgtest-dev libgmock-dev libbenchmark-dev clang libclang-rt-dev? clang-format
+packages[tests]="pkgconf libgtest-dev libgmock-dev libbenchmark-dev libsimde-dev clang libclang-rt-dev? clang-format
   python3 python3-numpy python3-scipy python3-pytest chromium? mkdocs?"
 # The Python module, and what its tests use.
 packages[python]="python3 python3-dev python3-numpy python3-setuptools python3-wheel python3-pip pybind11-dev python3-scipy python3-pytest python3-pandas

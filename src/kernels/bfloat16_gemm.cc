@@ -7,7 +7,7 @@
 
 #include "common/buffer.h"
 #include "hwy/foreach_target.h"
-#include "kernels/bfloat16_hidden.h"
+#include "kernels/bfloat16_choice.h"
 #include "kernels/gemm.h"
 #include "kernels/simd-inl.h"
 
@@ -182,14 +182,8 @@ void multiply_widened_transpose(ConstHalfMatrix a, const PackedMatrix& b, Matrix
 
 constexpr BFloat16Functions kPortable = {multiply_widened, pack_floats, pack_transposed_floats, pack_halves, nullptr};
 
-const BFloat16Functions* functions_of(BFloat16Kernels kernels) {
-  if (kernels == BFloat16Kernels::kAmx) return amx_functions();
-  if (kernels == BFloat16Kernels::kAvx512) return avx512_functions();
-  return &kPortable;
-}
-
 std::atomic<const BFloat16Functions*>& chosen() {
-  static std::atomic<const BFloat16Functions*> functions = functions_of(best_bfloat16_kernels());
+  static std::atomic<const BFloat16Functions*> functions = bfloat16_functions(best_bfloat16_kernels());
   return functions;
 }
 const BFloat16Functions& functions() { return *chosen().load(std::memory_order_relaxed); }
@@ -200,13 +194,14 @@ BFloat16Kernels best_bfloat16_kernels() {
   if (amx_functions() != nullptr) return BFloat16Kernels::kAmx;
   return avx512_is_faster() ? BFloat16Kernels::kAvx512 : BFloat16Kernels::kFloat32;
 }
-void use_bfloat16_kernels(BFloat16Kernels kernels) {
-  CGCN_CHECK(functions_of(kernels) != nullptr);
-  chosen() = functions_of(kernels);
+const BFloat16Functions* bfloat16_functions(BFloat16Kernels kernels) {
+  if (kernels == BFloat16Kernels::kAmx) return amx_functions();
+  if (kernels == BFloat16Kernels::kAvx512) return avx512_functions();
+  return &kPortable;
 }
-void use_hidden_avx512() {
-  CGCN_CHECK(hidden_avx512_functions() != nullptr);
-  chosen() = hidden_avx512_functions();
+void use_bfloat16_functions(const BFloat16Functions* functions) {
+  CGCN_CHECK(functions != nullptr);
+  chosen() = functions;
 }
 std::string name_of(BFloat16Kernels kernels) {
   if (kernels == BFloat16Kernels::kAmx) return "AMX";

@@ -17,9 +17,8 @@ namespace cgcn::kernels {
 
 enum class BFloat16Kernels { kFloat32, kAvx512, kAmx };
 
-BFloat16Kernels best_bfloat16_kernels();             // of this processor
-void use_bfloat16_kernels(BFloat16Kernels kernels);  // instead of the best: for tests
-std::string name_of(BFloat16Kernels kernels);        // "AMX", "AVX512-BF16", "float32"
+BFloat16Kernels best_bfloat16_kernels();       // of this processor
+std::string name_of(BFloat16Kernels kernels);  // "AMX", "AVX512-BF16", "float32"
 
 struct PackedMatrix {
   const BFloat16* data = nullptr;
@@ -56,7 +55,8 @@ struct BFloat16Functions {
   // out's columns beyond a's rows become zero. Null: factors are widened, and need no turning.
   void (*transpose)(ConstHalfMatrix a, HalfMatrix out);
 };
-const BFloat16Functions* amx_functions();  // null: this processor has no such thing
+const BFloat16Functions* bfloat16_functions(BFloat16Kernels kernels);  // null: this processor has no such thing
+const BFloat16Functions* amx_functions();
 const BFloat16Functions* avx512_functions();
 bool avx512_is_faster();  // than widened tiles
 
