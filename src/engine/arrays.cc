@@ -97,6 +97,14 @@ SharedArray<float> take_floats(const Given& given, const char* name) {
               name, "replace what is missing first");
 }
 
+SharedArray<float> take_weights(const Given& given) {
+  SharedArray<float> weights = take_floats(given, "weights");
+  const auto negative = std::find_if(weights.begin(), weights.end(), [](float weight) { return weight < 0; });
+  if (negative == weights.end()) return weights;
+  throw Error(fmt::format("entry {} is {}: an edge's weight is 0 or more", negative - weights.begin(), *negative),
+              "weights");
+}
+
 // The entries of compressed rows as edges.
 class RowEdges final : public EdgeSource {
  public:
@@ -168,7 +176,7 @@ CsrGraph make_graph_of_rows(const GraphArrays& arrays, NodeId nodes) {
   SharedArray<float> weights;
   if (!arrays.weights.empty()) {
     require_shape(arrays.weights, "weights", entries);
-    weights = take_floats(arrays.weights, "weights");
+    weights = take_weights(arrays.weights);
   }
   CsrGraph graph(offsets, targets, weights, arrays.directed);
   if (is_as_wanted(graph, arrays)) return graph;
@@ -184,7 +192,7 @@ CsrGraph make_graph_of_edges(const GraphArrays& arrays, NodeId nodes) {
   SharedArray<float> weights;
   if (!arrays.weights.empty()) {
     require_shape(arrays.weights, "weights", arrays.from.rows);
-    weights = take_floats(arrays.weights, "weights");
+    weights = take_weights(arrays.weights);
   }
   class Edges final : public EdgeSource {
    public:
@@ -249,9 +257,17 @@ std::vector<uint8_t> make_split(const GraphArrays& arrays, NodeId nodes) {
   }
   if (arrays.train.empty() && arrays.validation.empty() && arrays.test.empty()) return {};
   std::vector<uint8_t> split(nodes, static_cast<uint8_t>(Role::kNone));
-  if (!arrays.train.empty()) assign_role(as_array(arrays.train, "train"), Role::kTrain, split);
-  if (!arrays.validation.empty()) assign_role(as_array(arrays.validation, "validation"), Role::kValidation, split);
-  if (!arrays.test.empty()) assign_role(as_array(arrays.test, "test"), Role::kTest, split);
+  const auto assign = [&](const Given& given, const char* name, Role role) {
+    if (given.empty()) return;
+    const Array part = as_array(given, name);
+    if (is_mask(part, name, nodes))
+      assign_role_by_mask(part, role, split);
+    else
+      assign_role(part, role, split);
+  };
+  assign(arrays.train, "train", Role::kTrain);
+  assign(arrays.validation, "validation", Role::kValidation);
+  assign(arrays.test, "test", Role::kTest);
   return split;
 }
 

@@ -35,7 +35,8 @@ void ImportOptions::list_options(OptionList& list) {
       .value("FILE");
   list.add("split-file", &split_file, "train/validation/test split: CSV, text or .npy; none: no split").value("FILE");
   list.add("multi-label", &multi_label,
-           "keep labels of 0 and 1 as multi-label; default: one class per node if every row has exactly one 1");
+           "keep labels of 0 and 1 as multi-label, and read a column of classes as lists (a;b); default: one class per "
+           "node if every row has exactly one 1");
   list.add_choice("task", &task, {{"classification", Task::kClassification}, {"regression", Task::kRegression}},
                   "what labels are: classes, or numbers to predict (one per node, NaN or empty: unknown)");
   list.begin_group("Text files");

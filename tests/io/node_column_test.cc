@@ -138,7 +138,40 @@ TEST(NodeColumn, WhatIsAmbiguousIsRefused) {
   EXPECT_THAT(other.error(), HasSubstr("column 'user_id' looks like node ids, but none of its 8 values are ids in"));
   Ring twice;
   twice.features("user_id,x\n", [](int i, int id) { return fmt::format("{},{}", i == 7 ? 1004 : id, 10 * id); });
-  EXPECT_THAT(twice.error(), HasSubstr("column 'user_id' looks like node ids, but some occur more than once"));
+  EXPECT_THAT(twice.error(), HasSubstr("column 'user_id' looks like node ids, but '1004' occurs more than once"));
+}
+
+// Rows are never joined by their number because one of them has no id, or has another one's.
+TEST(NodeColumn, AFewRowsWithoutAnIdOfTheirOwnAreRefused) {
+  for (const char* name : {"customer_id", "Kunde"})
+    for (const bool missing : {true, false}) {
+      const test::TemporaryFolder folder;
+      test::write_text(folder / "g/edges.csv", "from,to\n3,1\n1,2\n2,0\n");
+      test::write_text(folder / "g/features.csv",
+                       fmt::format("{},v\n3,30\n{},99\n1,10\n2,20\n0,0\n", name, missing ? "" : "3"));
+      test::write_text(folder / "g/labels.csv",
+                       fmt::format("{},v,label\n3,30,1\n{},99,1\n1,10,0\n2,20,1\n0,0,0\n", name, missing ? "NA" : "3"));
+      ImportOptions options;
+      options.missing = MissingValues::kZero;
+      const std::string expected = fmt::format("column '{}' looks like node ids, but {}", name,
+                                               missing ? "line 3 has none" : "'3' occurs more than once");
+      options.labels = "none";
+      EXPECT_THAT(test::import_error(folder / "g", options), HasSubstr(expected));
+      options = {};
+      options.features = "none";
+      options.label_column = "label";
+      EXPECT_THAT(test::import_error(folder / "g", options), HasSubstr(expected));
+    }
+}
+
+TEST(NodeColumn, AColumnWithManyTiesIsNoColumnOfIds) {
+  const test::TemporaryFolder folder;
+  std::string edges = "source,target\n", features = "rank,x\n";
+  for (int i = 0; i < 40; ++i) edges += fmt::format("{},{}\n", i, (i + 1) % 40);
+  for (int i = 0; i < 40; ++i) features += fmt::format("{},{}\n", i < 30 ? i : i - 10, 0.5 * i);
+  test::write_text(folder / "g/edges.csv", edges);
+  test::write_text(folder / "g/features.csv", features);
+  EXPECT_THAT(test::import(folder / "g", folder / "s", {}).feature_names, ElementsAre("rank", "x"));
 }
 
 TEST(NodeColumn, IdsWithoutARowAreCounted) {

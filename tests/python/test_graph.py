@@ -206,6 +206,12 @@ def test_bad_arrays_are_refused_by_name(small, change, message):
         cg.Graph.from_scipy(adjacency, given.pop("X"), given.pop("y"), **given)
 
 
+def test_negative_weights_are_refused():
+    adjacency = scipy.sparse.csr_matrix(np.array([[0, 1, 0], [1, 0, -2.5], [0, -2.5, 0]]))
+    with pytest.raises(cg.Error, match="weights: entry 2 is -2.5"):
+        cg.Graph.from_scipy(adjacency, weighted=True)
+
+
 def test_bad_links_are_refused(small):
     adjacency, X, y, split = small
     with pytest.raises(cg.Error, match="square"):

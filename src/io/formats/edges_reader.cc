@@ -182,12 +182,26 @@ class TextImport {
       index_ = NodeIndex::rows(check_node_count(label_array_->rows(), label_array_->where()), files_.labels);
     } else if (files_.has_label_table() && !label_columns_.ids.exists()) {
       label_table_.emplace(label_head_, label_columns_, nullptr);
+      refuse_doubtful_header();
       index_ = NodeIndex::rows(check_node_count(label_table_->rows(), files_.labels.string()), files_.labels);
     } else {
       index_ = NodeIndex::open(fast);
     }
     if (files_.has_label_table() && !label_table_) label_table_.emplace(label_head_, label_columns_, &*index_);
     edges_.emplace(read_edge_table(files_.edges, edge_shape_, *index_, {options_.memory, store_.staging()}));
+  }
+
+  // pandas calls a column without a name 0: over labels that looks like the class of node 0, and all others move by
+  // one.
+  void refuse_doubtful_header() {
+    if (label_head_.header || options_.header != HeaderLine::kAuto || options_.labels_header != HeaderLine::kAuto)
+      return;
+    if (label_head_.width > 1 || label_head_.rows[0][0] != "0") return;
+    if (edge_ids_.get().size() + 1 != label_table_->rows()) return;
+    throw Error(fmt::format("has {} lines, but the edges have {} nodes: its first line, '0', may name the column",
+                            format_count(label_table_->rows()), format_count(edge_ids_.get().size())),
+                files_.labels.string(),
+                "--labels-header yes if it does, --labels-header no if it is the class of node 0");
   }
 
   // Labels of none of the nodes that have edges are another graph's.
@@ -240,7 +254,7 @@ class TextImport {
     if (label_table_ && options_.task == Task::kRegression) return label_table_->settle_numbers(n, *index_);
     const KnownClasses known{like_.class_names, like_.labels.num_classes(), options_.like};
     const KnownClasses* like = like_.labels.present() ? &known : nullptr;
-    if (label_table_) return label_table_->settle(n, *index_, like);
+    if (label_table_) return label_table_->settle(n, *index_, like, options_.multi_label);
     if (label_array_) return settle_array(read_labels(*label_array_, n, options_.task), label_array_->where(), like);
     return {};
   }

@@ -63,6 +63,17 @@ void count_labelled(const Labels& labels, NodeId num_nodes, ImportReport& report
 }
 
 // What may have been meant otherwise.
+// Classes a, b and a;b may be meant as two.
+void tell_lists(const std::vector<std::string>& names, ImportReport& report) {
+  for (const std::string& name : names) {
+    const size_t end = name.find_first_of(ClassTable::kListSeparators);
+    if (end == std::string::npos || std::find(names.begin(), names.end(), name.substr(0, end)) == names.end()) continue;
+    report.lines.push_back(
+        fmt::format("label {} is read as the name of a class (--multi-label reads a list of classes)", show(name)));
+    return;
+  }
+}
+
 void tell_doubtful_labels(const ClassTable::Result& classes, ImportReport& report) {
   const Labels& labels = classes.labels;
   report.add_line(classes.negative, "node has", "nodes have", "a negative label, which is read as no label");
@@ -77,6 +88,7 @@ void tell_doubtful_labels(const ClassTable::Result& classes, ImportReport& repor
   if (numbers && !classes.names.empty() && classes.names[0] != "0")
     report.lines.push_back(fmt::format("labels are numbers without 0: the {} that occur are the classes ({})",
                                        format_count(classes.names.size()), list_some(classes.names)));
+  tell_lists(classes.names, report);
   std::vector<bool> occurs(labels.num_classes(), false);
   for (const int32_t label : labels.classes())
     if (label >= 0) occurs[static_cast<size_t>(label)] = true;
@@ -230,9 +242,9 @@ std::vector<uint8_t> import_labels_and_split(ClassTable::Result classes, std::ve
     throw Error(labels.present() ? "this format's labels are classes" : "the source has no labels", "--task",
                 "labels of numbers in a CSV file or an array: --format edges or plain");
   if (options.multi_label && !labels.multi_label())
-    throw Error(
-        labels.present() ? "the source has one class per node, not rows of 0 and 1" : "the source has no labels",
-        "--multi-label", "leave it out");
+    throw Error(labels.present() ? "the source has one class per node, not rows of 0 and 1 or lists"
+                                 : "the source has no labels",
+                "--multi-label", "leave it out");
   if (labels.multi_label() && !options.multi_label)
     if (Labels single = one_class_each(labels, num_nodes, listed); single.present()) {
       labels = std::move(single);

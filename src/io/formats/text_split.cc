@@ -50,7 +50,7 @@ std::string_view TextSplit::listed_id(std::string_view line, FieldSplitter& spli
 
 void TextSplit::read_role_array(const fs::path& file, Role role, std::vector<uint8_t>& split) {
   const Array array = open_array(file, staging_);
-  const bool mask = array.dtype() == "|b1" || file.stem().string().ends_with("_mask");
+  const bool mask = is_mask(array, file, static_cast<NodeId>(split.size()));
   if (!mask && index_.has_names())
     throw Error("holds row numbers, but the nodes have ids of their own", file.string(),
                 fmt::format("give it as {}.txt, one id per line", file.stem().string()));

@@ -21,6 +21,7 @@ NodeId check_node(int64_t id, uint64_t edge, NodeId num_nodes, const std::string
 
 float check_weight(float weight, uint64_t edge, const std::string& where) {
   if (!std::isfinite(weight)) throw Error(fmt::format("the weight of edge {} is not a finite number", edge), where);
+  if (weight < 0) throw Error(fmt::format("negative edge weight '{}' (edge {})", weight, edge), where);
   return weight;
 }
 

@@ -33,7 +33,7 @@ class ColumnEdges final : public EdgeSource {
   NodeId num_nodes_;
 };
 
-// Error, naming `where`, unless this is a node; a finite weight.
+// Error, naming `where`, unless this is a node; a finite weight that is not negative, as for edges in text.
 NodeId check_node(int64_t id, uint64_t edge, NodeId num_nodes, const std::string& where);
 float check_weight(float weight, uint64_t edge, const std::string& where);
 

@@ -1,5 +1,6 @@
 #include "io/numpy/array_labels.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/error.h"
@@ -76,7 +77,22 @@ Labels read_multi_labels(const Array& labels, NodeId num_nodes) {
   return bits.take();
 }
 
+// Whether every element is 0 or 1.
+bool all_bits(const Array& array) {
+  bool bits = true;
+  for_each_row_block<double>(array, [&](uint64_t, std::span<const double> block) {
+    bits = bits && std::all_of(block.begin(), block.end(), [](double value) { return value == 0 || value == 1; });
+  });
+  return bits;
+}
+
 }  // namespace
+
+bool is_mask(const Array& part, const fs::path& file, NodeId num_nodes) {
+  if (part.dtype() == "|b1" || file.stem().string().ends_with("_mask")) return true;
+  // A list has each node once: if there are more than two, it cannot be of 0 and 1 alone.
+  return num_nodes > 2 && part.is_number() && part.shape().size() == 1 && part.size() == num_nodes && all_bits(part);
+}
 
 void require_rows(const Array& array, NodeId num_nodes, const char* what) {
   if (array.shape().empty() || array.rows() != num_nodes)
@@ -141,14 +157,16 @@ void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split) {
 }
 
 void assign_role_by_mask(const Array& mask, Role role, std::vector<uint8_t>& split) {
-  mask.require_integers("a mask");
+  mask.require_numbers("a mask");
   mask.require_dimensions(1, "a part of a split");
+  const char* hint =
+      mask.dtype() == "|b1" ? "" : "if it lists node numbers, call it train_idx.npy, val_idx.npy or test_idx.npy";
   if (mask.size() != split.size())
-    throw Error(fmt::format("marks {} nodes, but the graph has {}", mask.size(), split.size()), mask.where());
-  for_each_row_block<int64_t>(mask, [&](uint64_t first, std::span<const int64_t> block) {
+    throw Error(fmt::format("marks {} nodes, but the graph has {}", mask.size(), split.size()), mask.where(), hint);
+  for_each_row_block<double>(mask, [&](uint64_t first, std::span<const double> block) {
     for (size_t i = 0; i < block.size(); ++i) {
       if (block[i] != 0 && block[i] != 1)
-        throw Error(fmt::format("holds {}, and a mask has 0 and 1", block[i]), mask.where());
+        throw Error(fmt::format("holds {}, and a mask has 0 and 1", block[i]), mask.where(), hint);
       if (block[i] == 1) assign_role(static_cast<int64_t>(first + i), role, mask.where(), split);
     }
   });

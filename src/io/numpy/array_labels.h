@@ -35,6 +35,9 @@ uint32_t check_class_count(int64_t largest, const std::string& where);
 
 // [N]: 0 train, 1 validation, 2 test; 255 or -1 none.
 std::vector<uint8_t> read_split(const Array& split, NodeId num_nodes);
+// Whether a part of the split marks its nodes instead of listing them: booleans, a file called …_mask, or 0 and 1 for
+// each of more than two nodes.
+bool is_mask(const Array& part, const fs::path& file, NodeId num_nodes);
 // Gives `role` to the nodes that the array lists (ids), or that it marks (a mask of [N] bools).
 void assign_role(const Array& nodes, Role role, std::vector<uint8_t>& split);  // node numbers, or a mask of booleans
 void assign_role_by_mask(const Array& mask, Role role, std::vector<uint8_t>& split);  // booleans, or 0 and 1

@@ -214,12 +214,19 @@ Array open_array(const fs::path& path, const fs::path& scratch) {
   return file.array(names.front());
 }
 
-fs::path find_array(const fs::path& folder, std::initializer_list<const char*> names) {
+std::vector<fs::path> find_arrays(const fs::path& folder, std::initializer_list<const char*> names) {
   std::error_code error;
+  std::vector<fs::path> found;
   for (const char* name : names)
     for (const char* ending : {".npy", ".npz"})
-      if (const fs::path path = folder / (std::string(name) + ending); fs::is_regular_file(path, error)) return path;
-  return {};
+      if (const fs::path path = folder / (std::string(name) + ending); fs::is_regular_file(path, error))
+        found.push_back(path);
+  return found;
+}
+
+fs::path find_array(const fs::path& folder, std::initializer_list<const char*> names) {
+  const std::vector<fs::path> found = find_arrays(folder, names);
+  return found.empty() ? fs::path() : found.front();
 }
 
 }  // namespace cgcn

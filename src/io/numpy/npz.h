@@ -47,7 +47,9 @@ bool is_npz(const fs::path& path);
 // Error if it is neither or has several.
 Array open_array(const fs::path& path, const fs::path& scratch);
 
-// The first of `names` that is in `folder` with .npy or .npz; empty if none is.
+// Those of `names` that are in `folder` with .npy or .npz, in this order.
+std::vector<fs::path> find_arrays(const fs::path& folder, std::initializer_list<const char*> names);
+// The first of them; empty if there is none.
 fs::path find_array(const fs::path& folder, std::initializer_list<const char*> names);
 
 }  // namespace cgcn

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "io/formats/import_steps.h"
 #include "io/serialised/json_reader.h"
@@ -13,6 +14,11 @@ namespace cgcn {
 namespace {
 
 bool means_none(std::string_view text) { return text.empty() || lower_case(text) == "nan"; }
+
+// 007 is a code, not a number: 7 may be another one.
+bool is_code(std::string_view text) {
+  return text.size() > 1 && text[0] == '0' && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
 }  // namespace
 
@@ -61,17 +67,18 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     return number_as_known(where, *known);
   }
   std::vector<int32_t> classes(texts_.size(), -1);
-  bool numeric = true, numbers = true, whole = true;
+  bool numeric = true, numbers = true, whole = true, codes = false;
   for (NodeId i = 0; i < texts_.size(); ++i) {
     if (means_no_number(texts_[i])) continue;
     const std::optional<double> value = parse_number(texts_[i]);
     numbers = numbers && value;
     whole = whole && value && *value == std::floor(*value);
+    codes = codes || is_code(texts_[i]);
   }
   for (NodeId i = 0; i < texts_.size() && numeric; ++i) {
     const std::optional<double> value = parse_number(texts_[i]);
     if (means_no_number(texts_[i])) continue;
-    numeric = value && *value == std::floor(*value) && std::abs(*value) < 0x1p53;
+    numeric = value && *value == std::floor(*value) && std::abs(*value) < 0x1p53 && !codes;
     if (numeric && *value >= 0)
       classes[i] = static_cast<int32_t>(check_class_count(static_cast<int64_t>(*value), where)) - 1;
   }
@@ -87,7 +94,7 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
 
   std::vector<NodeId> sorted;
   for (NodeId i = 0; i < texts_.size(); ++i) {
-    if (means_none(texts_[i])) continue;
+    if (numbers ? means_no_number(texts_[i]) : means_none(texts_[i])) continue;
     if (!simdjson::validate_utf8(texts_[i].data(), texts_[i].size()))
       throw Error(fmt::format("the class name {} is not UTF-8 text", show(texts_[i])), where, "save the file as UTF-8");
     sorted.push_back(i);
@@ -100,6 +107,55 @@ std::vector<int32_t> ClassTable::number_classes(const std::string& where, std::v
     names.emplace_back(texts_[sorted[rank]]);
   }
   return classes;
+}
+
+namespace {
+
+std::vector<std::string_view> split_list(std::string_view text) {
+  std::vector<std::string_view> names;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(ClassTable::kListSeparators), text.size());
+    std::string_view name = text.substr(0, end);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (!name.empty()) names.push_back(name);
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return names;
+}
+
+}  // namespace
+
+ClassTable::Lists ClassTable::read_lists(const std::string& where, const KnownClasses* known) const {
+  Lists lists;
+  std::set<std::string_view> names;
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    if (!simdjson::validate_utf8(texts_[i].data(), texts_[i].size()))
+      throw Error(fmt::format("the class name {} is not UTF-8 text", show(texts_[i])), where, "save the file as UTF-8");
+    if (!means_none(texts_[i]))
+      for (const std::string_view name : split_list(texts_[i])) names.insert(name);
+  }
+  if (known != nullptr && known->names.empty())
+    throw Error(fmt::format("its classes have names, those of {} are numbers", known->store), where);
+  lists.names = known != nullptr ? known->names : std::vector<std::string>(names.begin(), names.end());
+  if (lists.names.empty()) throw Error("labels no node", where);
+  check_class_count(static_cast<int64_t>(lists.names.size()) - 1, where);
+  std::vector<std::string> others;
+  lists.classes.resize(texts_.size());
+  for (NodeId i = 0; i < texts_.size(); ++i) {
+    if (means_none(texts_[i])) continue;
+    for (const std::string_view name : split_list(texts_[i])) {
+      const auto found = std::find(lists.names.begin(), lists.names.end(), name);
+      if (found != lists.names.end())
+        lists.classes[i].push_back(static_cast<uint32_t>(found - lists.names.begin()));
+      else
+        others.emplace_back(name);
+    }
+  }
+  if (!others.empty())
+    throw Error(fmt::format("has classes that {} does not have: {}", known->store, list_some(others)), where,
+                "leave these labels empty");
+  return lists;
 }
 
 void refuse_single_class(std::span<const int32_t> classes, uint64_t negative, const std::string& where) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/dataset.h"
+#include "io/numpy/array_labels.h"
 #include "io/text/name_table.h"
 
 namespace cgcn {
@@ -76,6 +77,20 @@ class ClassTable {
     return result;
   }
 
+  // The texts as lists of classes, such as a;b: multi-label. Nodes without a text are not listed.
+  static constexpr std::string_view kListSeparators = ";|";
+  template <class Final>
+  Result settle_lists(NodeId num_nodes, const std::string& where, Final&& final, const KnownClasses* known) const {
+    Lists lists = read_lists(where, known);
+    LabelBits bits(num_nodes, static_cast<uint32_t>(lists.names.size()));
+    std::vector<bool> listed(num_nodes, false);
+    for (const auto& [node, text] : entries_) {
+      for (const uint32_t label : lists.classes[text]) bits.set(final(node), label);
+      listed[final(node)] = !lists.classes[text].empty();
+    }
+    return {bits.take(), std::move(lists.names), std::move(listed)};
+  }
+
   // The texts as numbers, NaN for those that mean none. Error that names `where` if one is neither.
   template <class Final>
   std::vector<float> numbers(NodeId num_nodes, const std::string& where, Final&& final) const {
@@ -89,6 +104,11 @@ class ClassTable {
   std::vector<float> read_numbers(const std::string& where) const;
   std::vector<int32_t> number_classes(const std::string& where, std::vector<std::string>& names,
                                       const KnownClasses* known) const;
+  struct Lists {
+    std::vector<std::string> names;
+    std::vector<std::vector<uint32_t>> classes;  // of each text
+  };
+  Lists read_lists(const std::string& where, const KnownClasses* known) const;
   std::vector<int32_t> number_as_known(const std::string& where, const KnownClasses& known) const;
   struct Entry {
     NodeId node, text;

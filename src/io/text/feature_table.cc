@@ -16,7 +16,8 @@ constexpr size_t kMostCategories = 1000;  // of one column
 
 enum class Field { kNumber, kMissing, kText, kInfinite };
 
-Field read_field(std::string_view text, float& value) {
+// rounded: takes the first whole number that float32 does not have.
+Field read_field(std::string_view text, float& value, std::string& rounded) {
   const std::optional<double> number = parse_number(text);
   if (!number || std::isnan(*number)) {
     if (means_no_number(text) || number) return Field::kMissing;
@@ -26,6 +27,7 @@ Field read_field(std::string_view text, float& value) {
     return Field::kNumber;
   }
   value = static_cast<float>(*number);
+  if (rounded.empty() && value != *number && *number == std::floor(*number)) rounded = text;
   return std::isfinite(value) ? Field::kNumber : Field::kInfinite;
 }
 
@@ -154,7 +156,7 @@ std::optional<NodeId> FeatureTable::read_numbers(NodeIndex* index, StoreWriter& 
     if (!numbers) return;
     check_row(lines, ids_, fields, index, rows);
     for (size_t i = 0; i < row.size() && numbers; ++i)
-      numbers = read_field(fields[columns_[i].source], row[i]) == Field::kNumber;
+      numbers = read_field(fields[columns_[i].source], row[i], columns_[i].rounded) == Field::kNumber;
     if (!numbers) return;
     writer.append(std::span<const float>(row));
     ++rows;
@@ -174,7 +176,8 @@ NodeId FeatureTable::scan(NodeIndex* index) {
     for (Column& column : columns_) {
       const std::string_view text = fields[column.source];
       float value = 0;
-      switch (column.encoding.one_hot && !means_no_number(text) ? Field::kText : read_field(text, value)) {
+      switch (column.encoding.one_hot && !means_no_number(text) ? Field::kText
+                                                                : read_field(text, value, column.rounded)) {
         case Field::kInfinite:
           lines.fail(fmt::format("{} is infinite or beyond float32: {}", show_column(column), show(text)));
         case Field::kNumber:
@@ -289,7 +292,7 @@ void FeatureTable::fit(std::span<const uint8_t> roles) {
           throw Error(fmt::format("{} has more than {} different texts", show_column(columns_[i]), kMostCategories),
                       path().string(), fmt::format("--drop-columns {}", head_.show_column(columns_[i].source)));
       } else {
-        read_field(text, value);
+        read_field(text, value, columns_[i].rounded);
         sums[i] += value;
         ++counts[i];
       }
@@ -364,14 +367,17 @@ void FeatureTable::tell(ImportReport& report) const {
     if (column.unseen > 0)
       add_sentence(text, fmt::format("{} {} no category: 0 in all of them", format_count(column.unseen),
                                      column.unseen == 1 ? "value that is" : "values that are"));
+    if (!column.rounded.empty())
+      add_sentence(text, fmt::format("float32 has no {}: large whole numbers are rounded (smaller ones, such as days "
+                                     "since a date, are not)",
+                                     column.rounded));
     if (!text.empty()) report.lines.push_back(fmt::format("{}: {}", show_column(column), text));
   }
 }
 
 void FeatureTable::finish(std::span<const uint8_t> roles, StoreWriter& store, ImportReport& report) {
-  if (written_) return;
-  if (needs_fit()) fit(roles);
-  write(store);
+  if (!written_ && needs_fit()) fit(roles);
+  if (!written_) write(store);
   tell(report);
 }
 

@@ -41,6 +41,7 @@ class FeatureTable {
     uint64_t first_missing = 0, first_text = 0;  // their lines
     std::string example, foreign_example;        // the first of them
     uint64_t unseen = 0;                         // texts that are no category
+    std::string rounded;                         // the first whole number that float32 does not have
   };
   void choose_columns();
   void choose_columns_like(const std::vector<ColumnEncoding>& like);

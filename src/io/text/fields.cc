@@ -29,29 +29,40 @@ char find_separator(std::string_view line) {
 
 }  // namespace
 
-FieldSplitter::FieldSplitter(std::string_view line) : separator_(find_separator(trim(line))) {}
+FieldSplitter::FieldSplitter(std::string_view line) : separator_(find_separator(trim(line))) {
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+  tabs_ = static_cast<size_t>(std::count(line.begin(), line.end(), '\t'));
+}
 
 const std::vector<std::string_view>& FieldSplitter::split(std::string_view line, const LineReader& at) {
   fields_.clear();
-  if (separator_ == '\t' || separator_ == ' ') line = trim(line);
-  if (line.find('"') != std::string_view::npos) {
+  if (separator_ == ' ') line = trim(line);
+  if (line.find('"') != std::string_view::npos)
     split_quoted(line, at);
-    return fields_;
+  else if (separator_ == ' ')
+    split_at_blanks(line);
+  else
+    split_plain(line);
+  if (separator_ == '\t')  // a field may be empty, also the first and the last; but not behind those of the first line
+    while (fields_.size() > tabs_ + 1 && fields_.back().empty()) fields_.pop_back();
+  return fields_;
+}
+
+void FieldSplitter::split_plain(std::string_view line) {
+  for (;;) {
+    const size_t end = line.find(separator_);
+    fields_.push_back(trim(line.substr(0, end)));
+    if (end == std::string_view::npos) return;
+    line.remove_prefix(end + 1);
   }
-  if (separator_ != ' ') {
-    for (;;) {
-      const size_t end = line.find(separator_);
-      fields_.push_back(trim(line.substr(0, end)));
-      if (end == std::string_view::npos) return fields_;
-      line.remove_prefix(end + 1);
-    }
-  }
+}
+
+void FieldSplitter::split_at_blanks(std::string_view line) {
   while (!line.empty()) {
     const size_t end = std::min(line.find_first_of(" \t"), line.size());
     fields_.push_back(line.substr(0, end));
     line = trim(line.substr(end));
   }
-  return fields_;
 }
 
 void FieldSplitter::split_quoted(std::string_view line, const LineReader& at) {

@@ -23,10 +23,13 @@ class FieldSplitter {
   char separator() const { return separator_; }
 
  private:
+  void split_plain(std::string_view line);
+  void split_at_blanks(std::string_view line);
   void split_quoted(std::string_view line, const LineReader& at);
   bool separates(char c) const { return c == separator_ || (separator_ == ' ' && c == '\t'); }
 
   char separator_;
+  size_t tabs_;  // in the first line, those at its end not counted
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  // what had doubled quotes in it
 };

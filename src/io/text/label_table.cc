@@ -141,7 +141,9 @@ std::vector<NodeId> LabelTable::nodes(const NodeIndex& index) const {
 void LabelTable::require_all_rows(NodeId num_nodes) const {
   if (!has_ids() && rows_ != num_nodes)
     throw Error(fmt::format("holds labels of {} nodes, but the graph has {}", rows_, num_nodes), head_.path.string(),
-                "if it lists only some nodes: a column of ids, with the header 'id'");
+                rows_ == num_nodes + uint64_t{1} && !head_.header
+                    ? "--labels-header yes, if the first line names the columns"
+                    : "if it lists only some nodes: a column of ids, with the header 'id'");
 }
 
 ClassTable::Result LabelTable::settle_numbers(NodeId num_nodes, const NodeIndex& index) const {
@@ -153,10 +155,12 @@ ClassTable::Result LabelTable::settle_numbers(NodeId num_nodes, const NodeIndex&
   return {Labels::numbers(classes_.numbers(num_nodes, head_.path.string(), final)), {}};
 }
 
-ClassTable::Result LabelTable::settle(NodeId num_nodes, const NodeIndex& index, const KnownClasses* known) const {
+ClassTable::Result LabelTable::settle(NodeId num_nodes, const NodeIndex& index, const KnownClasses* known,
+                                      bool lists) const {
   const std::string where = head_.path.string();
   require_all_rows(num_nodes);
   const auto final = [&](NodeId node) { return has_ids() ? index.final(node) : node; };
+  if (columns_.classes.size() == 1 && lists) return classes_.settle_lists(num_nodes, where, final, known);
   if (columns_.classes.size() == 1) return classes_.settle(num_nodes, where, final, known);
   const auto num_classes = check_class_count(static_cast<int64_t>(columns_.classes.size()) - 1, where);
   std::vector<std::string> names;

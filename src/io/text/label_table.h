@@ -36,8 +36,9 @@ class LabelTable {
     return !head_.header && columns_.classes.size() == 1 && rows_ > 2 && classes_.first_class_is_unique();
   }
   // The labels, in final numbers, and class names if there are such. Nodes that were not listed have none.
-  // known: of an earlier store, whose numbers classes get; null: none.
-  ClassTable::Result settle(NodeId num_nodes, const NodeIndex& index, const KnownClasses* known = nullptr) const;
+  // known: of an earlier store, whose numbers classes get; null: none. lists: a column of classes holds lists of them.
+  ClassTable::Result settle(NodeId num_nodes, const NodeIndex& index, const KnownClasses* known = nullptr,
+                            bool lists = false) const;
   // Numbers to predict; NaN for nodes that have none. Error if the table has several columns, or what is no number.
   ClassTable::Result settle_numbers(NodeId num_nodes, const NodeIndex& index) const;
 

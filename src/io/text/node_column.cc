@@ -20,33 +20,45 @@ struct Candidate {
   size_t column;
   bool named;                    // by its name, and not by its values alone
   uint64_t rows = 0, known = 0;  // known: different ids that the edges have
-  bool repeats = false;          // some value occurs twice
+  uint64_t missing = 0, repeated = 0;
+  std::string defect = {};  // the first row without an id of its own
   TextTable seen = {};
 
+  bool unique() const { return missing + repeated == 0; }
   // Every id of the edges has a row; of labels and splits, which may list some nodes only: or every row is such an id.
   bool fits(uint64_t ids, TableKind kind) const {
-    return !repeats && known > 0 && (known == ids || (kind != TableKind::kFeatures && known == rows));
+    return unique() && known > 0 && (known == ids || (kind != TableKind::kFeatures && known == rows));
   }
   bool mostly_fits(uint64_t ids, double share) const {
-    return !repeats && (static_cast<double>(known) >= share * static_cast<double>(rows) ||
+    return unique() && (static_cast<double>(known) >= share * static_cast<double>(rows) ||
                         static_cast<double>(known) >= share * static_cast<double>(ids));
+  }
+  // Ids but for a few rows.
+  bool has_few_defects() const { return missing + repeated <= std::max<uint64_t>(1, rows / 20); }
+  bool is_spoilt(uint64_t ids, bool header) const {
+    if (unique() || known == 0) return false;
+    if (named) return 2 * known >= seen.size();
+    const bool by_chance = rows < kFewRows && !(header && column == 0);
+    return !by_chance && has_few_defects() && known + missing + repeated >= ids;
   }
   // Nearly one row per id, as in a table with a row too many; few ids in many rows are a property of the nodes.
   bool nearly_unique() const { return rows > 0 && 2 * uint64_t{seen.size()} >= rows; }
 };
 
 // Whether the values of a column may be ids, as far as the first rows show: texts or whole numbers, also as 007, 7.0 or
-// of twenty digits, each once.
-bool may_be_ids(const TableHead& head, size_t column, bool unique = true) {
+// of twenty digits. Up to so many rows may have none, or one that was there before.
+bool may_be_ids(const TableHead& head, size_t column, size_t defects = 0) {
   std::unordered_set<std::string_view> seen;
+  size_t others = 0;
   for (const Fields& row : head.rows) {
     if (column >= row.size()) return false;
     const std::string& text = row[column];
+    const bool missing = means_no_number(text);
     const std::optional<double> number = parse_number(text);
-    if (means_no_number(text) || (number && *number != std::floor(*number))) return false;
-    if (!seen.insert(text).second && unique) return false;
+    if (!missing && number && *number != std::floor(*number)) return false;
+    if (missing || !seen.insert(text).second) ++others;
   }
-  return !head.rows.empty();
+  return !seen.empty() && others <= defects;
 }
 
 bool only_first_is_text(const Fields& row) {
@@ -59,14 +71,19 @@ void measure(const TableHead& head, std::vector<Candidate>& candidates, const No
   LineReader lines(head.path);
   for_each_row(lines, head, [&](const std::vector<std::string_view>& fields) {
     for (Candidate& candidate : candidates) {
-      if (candidate.repeats && !candidate.named) continue;
+      if (!candidate.named && !candidate.has_few_defects()) continue;
       const std::string_view id = fields[candidate.column];
       const NodeId before = candidate.seen.size();
       ++candidate.rows;
-      if (id.empty() || candidate.seen.put(id) != before)
-        candidate.repeats = true;
-      else
+      const bool missing = means_no_number(id) && !ids.knows(id);
+      if (missing || candidate.seen.put(id) != before) {
+        ++(missing ? candidate.missing : candidate.repeated);
+        if (candidate.defect.empty())
+          candidate.defect = missing ? fmt::format("line {} has none", lines.line_number())
+                                     : fmt::format("{} occurs more than once", show(id));
+      } else {
         candidate.known += ids.knows(id) ? 1 : 0;
+      }
     }
   });
 }
@@ -86,9 +103,10 @@ std::vector<Candidate> find_candidates(const TableHead& head, const EdgeIds& edg
   for (size_t c = 0; c < head.width; ++c) {
     const bool named =
         head.header && (is_node_name(head.names[c]) || edges.has_column(head.names[c]) || head.is_unnamed_index(c) ||
-                        (ends_in_id(head.names[c]) && may_be_ids(head, c, /*unique=*/false)));
+                        (ends_in_id(head.names[c]) && may_be_ids(head, c, head.rows.size())));
     // In a few rows of numbers without names, one column or other is like ids by chance.
-    const bool by_values = may_be_ids(head, c) && (head.header || c == 0 || head.rows.size() >= kFewRows);
+    const bool by_values = may_be_ids(head, c, std::max<size_t>(1, head.rows.size() / 20)) &&
+                           (head.header || c == 0 || head.rows.size() >= kFewRows);
     if (named || by_values) candidates.push_back({.column = c, .named = named});
   }
   return candidates;
@@ -125,11 +143,10 @@ NodeColumn decide_by_values(const TableHead& head, std::vector<Candidate> candid
   if (fallback != NodeColumn::kNone) return chosen(head, fallback);
   for (const Candidate& c : candidates) {
     if (head.is_unnamed_index(c.column) || !c.nearly_unique()) continue;
-    if (c.named && c.repeats && 2 * c.known >= c.seen.size())
-      throw Error(
-          fmt::format("column {} looks like node ids, but some occur more than once", head.show_column(c.column)),
-          head.path.string(), "keep one row per node; or " + how_to_choose(head, c.column));
-    if (!c.repeats && (c.named || (c.rows >= kFewRows && c.mostly_fits(ids, 0.9))))
+    if (c.is_spoilt(ids, head.header))
+      throw Error(fmt::format("column {} looks like node ids, but {}", head.show_column(c.column), c.defect),
+                  head.path.string(), "one row per node, each with its id; or " + how_to_choose(head, c.column));
+    if (c.unique() && (c.named || (c.rows >= kFewRows && c.mostly_fits(ids, 0.9))))
       throw Error(
           c.known == c.rows
               ? fmt::format("column {} looks like node ids, but {} of the {} ids in {} are not in it",
