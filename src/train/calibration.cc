@@ -22,34 +22,35 @@ struct TemperatureFit::Slope {
     first += other.first;
     second += other.second;
   }
-  static Slope of_row(const float* row, uint32_t classes, uint32_t label, double b);
-  static Slope of_bits(const float* row, const Labels& labels, NodeId v, double b);
+  static Slope of_row(const float* row, uint32_t classes, uint32_t label, double doubt, double b);
+  static Slope of_bits(const float* row, const Labels& labels, NodeId v, double doubt, double b);
 };
 
-// Softmax: E[z] - z_label and Var[z] under softmax(b·z).
-TemperatureFit::Slope TemperatureFit::Slope::of_row(const float* row, uint32_t classes, uint32_t label, double b) {
+// Softmax: E[z] - z_label and Var[z] under softmax(b·z); in place of z_label, the mean of all z has a share of doubt.
+TemperatureFit::Slope TemperatureFit::Slope::of_row(const float* row, uint32_t classes, uint32_t label, double doubt,
+                                                    double b) {
   double largest = row[0];
   for (uint32_t c = 1; c < classes; ++c) largest = std::max<double>(largest, row[c]);
-  double sum = 0, mean = 0, square = 0;
+  double sum = 0, mean = 0, square = 0, all = 0;
   for (uint32_t c = 0; c < classes; ++c) {
     const double difference = row[c] - largest, e = std::exp(b * difference);
     sum += e;
     mean += e * difference;
     square += e * difference * difference;
+    all += difference;
   }
   mean /= sum;
-  return {std::log(sum) + b * (largest - row[label]), mean + largest - row[label],
-          std::max(0.0, square / sum - mean * mean)};
+  const double target = (1 - doubt) * (row[label] - largest) + doubt * all / classes;
+  return {std::log(sum) - b * target, mean - target, std::max(0.0, square / sum - mean * mean)};
 }
 
 // Sigmoid of each class: (p - bit)·z and p·(1 - p)·z².
-TemperatureFit::Slope TemperatureFit::Slope::of_bits(const float* row, const Labels& labels, NodeId v, double b) {
+TemperatureFit::Slope TemperatureFit::Slope::of_bits(const float* row, const Labels& labels, NodeId v, double doubt,
+                                                     double b) {
   Slope slope;
   for (uint32_t c = 0; c < labels.num_classes(); ++c) {
-    const double z = row[c], p = 1 / (1 + std::exp(-b * z));
-    const bool label = labels.has(v, c);
-    const double wrong = label ? -b * z : b * z;
-    slope.add({std::max(wrong, 0.0) + std::log1p(std::exp(-std::abs(wrong))), (p - (label ? 1 : 0)) * z,
+    const double z = row[c], p = 1 / (1 + std::exp(-b * z)), target = labels.has(v, c) ? 1 - doubt / 2 : doubt / 2;
+    slope.add({std::max(b * z, 0.0) + std::log1p(std::exp(-std::abs(b * z))) - target * b * z, (p - target) * z,
                p * (1 - p) * z * z});
   }
   return slope;
@@ -79,7 +80,7 @@ void TemperatureFit::add(ConstMatrix rows, NodeId first) {
 }
 
 // Over all rows, in blocks that do not depend on the threads.
-TemperatureFit::Slope TemperatureFit::slope_at(double b, const RowMap& to_logits) const {
+TemperatureFit::Slope TemperatureFit::slope_at(double b, const RowMap& to_logits, double doubt) const {
   constexpr size_t kAtOnce = size_t{1} << 12;  // rows read
   constexpr size_t kBlock = 1024;              // rows that a thread adds up
   const Labels& labels = data_.labels;
@@ -95,9 +96,10 @@ TemperatureFit::Slope TemperatureFit::slope_at(double b, const RowMap& to_logits
         const NodeId v = nodes_[begin + r];
         std::copy_n(rows.row(r), logits.size(), logits.begin());
         if (to_logits) to_logits(logits);
-        slopes[first / kBlock].add(labels.multi_label() ? Slope::of_bits(logits.data(), labels, v, b)
-                                                        : Slope::of_row(logits.data(), labels.num_classes(),
-                                                                        static_cast<uint32_t>(labels.class_of(v)), b));
+        slopes[first / kBlock].add(labels.multi_label()
+                                       ? Slope::of_bits(logits.data(), labels, v, doubt, b)
+                                       : Slope::of_row(logits.data(), labels.num_classes(),
+                                                       static_cast<uint32_t>(labels.class_of(v)), doubt, b));
       }
     });
     for (const Slope& slope : slopes) total.add(slope);
@@ -105,7 +107,7 @@ TemperatureFit::Slope TemperatureFit::slope_at(double b, const RowMap& to_logits
   return total;
 }
 
-std::optional<TemperatureFit::Fitted> TemperatureFit::fit(const RowMap& to_logits) const {
+std::optional<TemperatureFit::Fitted> TemperatureFit::fit(const RowMap& to_logits, double doubt) const {
   constexpr double kLeast = 0.01, kMost = 100, kPrecision = 1e-7;
   constexpr int kSteps = 40;
   CGCN_CHECK(added_ == nodes_.size());
@@ -113,7 +115,7 @@ std::optional<TemperatureFit::Fitted> TemperatureFit::fit(const RowMap& to_logit
   double low = kLeast, high = kMost, b = 1;  // 1 / T; the slope rises with it
   double loss = 0;
   for (int step = 0; step < kSteps; ++step) {
-    const Slope slope = slope_at(b, to_logits);
+    const Slope slope = slope_at(b, to_logits, doubt);
     if (!std::isfinite(slope.first)) return std::nullopt;
     loss = slope.loss;
     if (slope.first == 0) break;

@@ -89,7 +89,7 @@ struct Problem {
 double fit_temperature(const SlabMatrix& logits, const Dataset& data, uint64_t memory = uint64_t{1} << 30) {
   TemperatureFit fit(data, memory);
   GraphShare(data.graph).collect(logits, 700, [&](auto rows, NodeId first) { fit.add(rows, first); });
-  return fit.fit().value().temperature;
+  return fit.fit({}, fit.doubt()).value().temperature;
 }
 
 TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
@@ -117,6 +117,26 @@ TEST(Ranking, GathersTheSameFromAFileInLittleMemoryOnAnyThreads) {
     area += slow_auc(with, without) / 10;
   }
   EXPECT_NEAR(expected.roc_auc, area, 1e-12);
+}
+
+// Nodes that are all right say that one of n + 2 may be wrong, not that no node can be.
+TEST(Temperature, OfNodesThatAreAllRightIsNotZero) {
+  for (const bool multi_label : {false, true}) {
+    Problem problem(400, 4, multi_label);
+    size_t nodes = 0;
+    for (NodeId v = 0; v < 400; ++v) {
+      if (problem.data.role(v) == Role::kValidation && problem.data.labels.known(v)) ++nodes;
+      for (uint32_t c = 0; c < 4; ++c) {
+        const Labels& labels = problem.data.labels;
+        const bool has = multi_label ? labels.has(v, c) : labels.class_of(v) == static_cast<int32_t>(c);
+        problem.whole.matrix().row(v)[c] = has ? 3.0f : -3.0f;
+      }
+    }
+    const double doubt = 1 / (static_cast<double>(nodes) + 2), right = 1 - doubt * (multi_label ? 0.5 : 0.75);
+    // Softmax of three lower by 6, or sigmoid of 3, at 1 / T.
+    const double expected = multi_label ? std::log(right / (1 - right)) / 3 : std::log(3 * right / (1 - right)) / 6;
+    EXPECT_NEAR(1 / fit_temperature(problem.whole, problem.data), expected, 1e-5 * expected);
+  }
 }
 
 // Counts of the nodes of a role that thresholds predict right and wrong.
