@@ -81,11 +81,13 @@ class Loop {
     for (size_t i; (i = own.next.fetch_add(1, std::memory_order_relaxed)) < own.size;) call(first(lane) + i * stride());
   }
   void call(size_t block) noexcept {
+    if (failed_.load(std::memory_order_relaxed)) return;
     try {
       function_(work_, block);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
+      failed_.store(true, std::memory_order_relaxed);
     }
   }
 
@@ -96,6 +98,7 @@ class Loop {
   const void* const work_;
   Session* const session_ = Session::current();
   std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
   std::mutex mutex_;
 };
 

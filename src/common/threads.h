@@ -52,7 +52,8 @@ void run_blocks(size_t count, BlockOrder order, BlockFunction function, const vo
 }  // namespace detail
 
 // Calls work(i) for i in [0, count), in any order on any thread. An exception thrown by one of them is rethrown here
-// after the others have finished. A loop inside of a loop runs on the thread that meets it.
+// after those that had begun have finished; the others are not begun. A loop inside of a loop runs on the thread that
+// meets it.
 template <class Work>
 void parallel_for_each_block(size_t count, BlockOrder order, const Work& work) {
   static detail::BlockCost cost;  // one for each loop in the source: its Work is a type of its own

@@ -50,17 +50,21 @@ TEST(ParallelBlocks, AreTheSameForAnyNumberOfThreads) {
   EXPECT_GE(thread_count(), 1);
 }
 
-TEST(ParallelBlocks, AnExceptionArrivesAfterTheOthersHaveFinished) {
-  set_thread_count(4);
-  std::atomic<int> finished{0};
-  EXPECT_THROW(parallel_blocks(100, 1,
-                               [&](size_t begin, size_t) {
-                                 if (begin == 37) throw Error("bad row", "f");
-                                 ++finished;
-                               }),
-               Error);
-  EXPECT_EQ(finished, 99);
-  set_thread_count(0);
+TEST(ParallelBlocks, AnExceptionArrivesAfterThoseThatHadBegunHaveFinished) {
+  constexpr int kBlocks = 100'000;
+  for (const int threads : {1, 4}) {
+    const ThreadCountScope scope(threads);
+    std::atomic<int> begun{0}, finished{0};
+    const auto work = [&](size_t begin, size_t) {
+      ++begun;
+      if (begin == 37) throw Error("bad row", "f");
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      ++finished;
+    };
+    EXPECT_THROW(parallel_blocks(kBlocks, 1, work), Error);
+    EXPECT_EQ(finished, begun - 1);
+    EXPECT_LT(begun, kBlocks);  // the others are not begun
+  }
 }
 
 TEST(ParallelBlocks, EveryOrderMeetsEveryBlockOnce) {
