@@ -1,6 +1,8 @@
 #include "engine/prediction.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <unordered_map>
 
 #include "common/error.h"
@@ -18,30 +20,77 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
-// The nodes that a file lists by the user's ids, one per line, in its order.
-std::vector<NodeId> read_nodes(const fs::path& path, const Dataset& data) {
-  std::unordered_map<std::string, NodeId> known;
-  known.reserve(data.num_nodes());
-  for (NodeId v = 0; v < data.num_nodes(); ++v) known.emplace(data.ids.text(v), v);
-  std::string text = read_text_file(path);
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
-  std::vector<NodeId> nodes;
-  size_t number = 0;
+constexpr size_t kRowsMapped = size_t{1} << 16;  // nodes whose ids are read before their pages are given back
+
+struct ListedId {
+  std::string_view id;
+  size_t line;
+};
+
+// One per line; empty lines are none.
+std::vector<ListedId> split_ids(std::string_view text) {
+  std::vector<ListedId> ids;
+  size_t line = 0;
   for (size_t begin = 0; begin < text.size();) {
-    size_t end = text.find('\n', begin);
-    if (end == std::string::npos) end = text.size();
-    std::string id = text.substr(begin, end - begin);
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view id = text.substr(begin, end - begin);
     begin = end + 1;
-    ++number;
-    if (!id.empty() && id.back() == '\r') id.pop_back();
-    if (id.empty()) continue;
-    const auto found = known.find(id);
-    if (found == known.end())
-      throw Error(fmt::format("the graph has no node '{}'", id), fmt::format("{}:{}", path.string(), number),
-                  "one id per line, without a header line");
-    nodes.push_back(found->second);
+    ++line;
+    if (id.ends_with('\r')) id.remove_suffix(1);
+    if (!id.empty()) ids.push_back({id, line});
   }
-  if (nodes.empty()) throw Error("lists no nodes", path.string());
+  return ids;
+}
+
+constexpr NodeId kNoNode = UINT32_MAX;
+
+// Of ids that are 0 … n-1, written as the graph writes them: 07 is no node.
+NodeId node_of_number(std::string_view id, NodeId num_nodes) {
+  NodeId v = 0;
+  const auto [end, problem] = std::from_chars(id.data(), id.data() + id.size(), v);
+  const bool whole = problem == std::errc() && end == id.data() + id.size() && (id[0] != '0' || id.size() == 1);
+  return whole && v < num_nodes ? v : kNoNode;
+}
+
+// The nodes of these ids; kNoNode if there is none. A graph may have many more nodes than are listed: only the listed
+// ids are in the table.
+std::vector<NodeId> find_nodes(const std::vector<ListedId>& ids, const Predictor& predictor) {
+  const Dataset& data = predictor.data();
+  std::vector<NodeId> nodes(ids.size(), kNoNode);
+  if (data.ids.kind() == NodeIds::Kind::kRange) {
+    for (size_t i = 0; i < ids.size(); ++i) nodes[i] = node_of_number(ids[i].id, data.num_nodes());
+    return nodes;
+  }
+  std::unordered_map<std::string_view, NodeId> known;
+  known.reserve(ids.size());
+  for (const ListedId& listed : ids) known.emplace(listed.id, kNoNode);
+  for (NodeId v = 0; v < data.num_nodes(); ++v) {
+    if (v % kRowsMapped == 0) predictor.release_pages();
+    if (const auto found = known.find(data.ids.text(v)); found != known.end() && found->second == kNoNode)
+      found->second = v;
+  }
+  for (size_t i = 0; i < ids.size(); ++i) nodes[i] = known.at(ids[i].id);
+  return nodes;
+}
+
+// The nodes that a file lists by the user's ids, one per line, in its order.
+std::vector<NodeId> read_nodes(const fs::path& path, const Predictor& predictor) {
+  constexpr uint64_t kBytesPerLine = sizeof(ListedId) + sizeof(NodeId) + 64;  // 64: of the table of ids
+  const std::string what = fmt::format("the nodes that {} lists", path.string());
+  std::error_code problem;
+  if (const uint64_t size = fs::file_size(path, problem); !problem) predictor.require_room_for(size, what);
+  const std::string text = read_text_file(path);
+  predictor.require_room_for(kBytesPerLine * (1 + static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'))),
+                             what);
+  const bool marked = text.starts_with("\xEF\xBB\xBF");  // a byte order mark
+  const std::vector<ListedId> ids = split_ids(std::string_view(text).substr(marked ? 3 : 0));
+  if (ids.empty()) throw Error("lists no nodes", path.string());
+  std::vector<NodeId> nodes = find_nodes(ids, predictor);
+  if (const auto absent = std::find(nodes.begin(), nodes.end(), kNoNode); absent != nodes.end()) {
+    const auto& [id, line] = ids[static_cast<size_t>(absent - nodes.begin())];
+    throw Error(fmt::format("the graph has no node '{}'", id), fmt::format("{}:{}", path.string(), line),
+                "one id per line, without a header line");
+  }
   return nodes;
 }
 
@@ -54,8 +103,9 @@ bool has_label(const Labels& labels, NodeId v) {
 }
 
 // Empty: all.
-std::vector<NodeId> choose_nodes(const PredictionRequest& request, const Dataset& data) {
-  std::vector<NodeId> chosen = request.nodes.empty() ? std::vector<NodeId>() : read_nodes(request.nodes, data);
+std::vector<NodeId> choose_nodes(const PredictionRequest& request, const Predictor& predictor) {
+  const Dataset& data = predictor.data();
+  std::vector<NodeId> chosen = request.nodes.empty() ? std::vector<NodeId>() : read_nodes(request.nodes, predictor);
   if (!request.unlabelled || !data.labels.present()) return chosen;
   if (request.nodes.empty())
     for (NodeId v = 0; v < data.num_nodes(); ++v) chosen.push_back(v);
@@ -113,7 +163,7 @@ Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
   if (regression_ && (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kClassAndProbability))
     throw Error("the model predicts numbers, which have no probabilities", "--what", "leave it out: id,value");
   const uint32_t layer = choose_layer(request, predictor.num_layers());
-  nodes_ = choose_nodes(request, predictor.data());
+  nodes_ = choose_nodes(request, predictor);
   // Embeddings are the model's.
   const Smoothing smoothing =
       kind_ == PredictionKind::kEmbeddings ? Smoothing::kNone : predictor.smoothing(request.smoothing.kind);
@@ -144,7 +194,11 @@ void Prediction::for_each_row(Use&& use) const {
   constexpr size_t kRows = 4096;
   const bool in_order = nodes_.empty() || packed_;
   std::vector<float> scratch((in_order ? kRows : 1) * values_.columns()), row(values_.columns());
-  for (size_t i = 0; i < nodes();) {
+  for (size_t i = 0, released = 0; i < nodes();) {
+    if (i >= released + kRowsMapped) {  // ids, which are in no plan
+      predictor_.release_pages();
+      released = i;
+    }
     const size_t first = in_order ? i : nodes_[i], last = in_order ? std::min(nodes(), i + kRows) : first + 1;
     const kernels::ConstMatrix rows = values_.read_rows({first, last}, scratch.data());
     for (size_t r = 0; r < rows.rows; ++r) {

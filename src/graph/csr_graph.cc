@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "graph/row_blocks.h"
+
 namespace cgcn {
 
 uint64_t CsrGraph::count_self_loops() const {
   uint64_t loops = 0;
-  for (NodeId v = 0; v < num_nodes(); ++v) {
-    const auto row = neighbours(v);
-    loops += std::binary_search(row.begin(), row.end(), v) ? 1 : 0;
+  const RowBlocks blocks(offsets());
+  for (size_t i = 0; i < blocks.count(); ++i) {
+    for (size_t v = blocks.begin(i); v < blocks.end(i); ++v) {
+      const auto row = neighbours(static_cast<NodeId>(v));
+      loops += std::binary_search(row.begin(), row.end(), v) ? 1 : 0;
+    }
+    release_rows(blocks.begin(i), blocks.end(i));
   }
   return loops;
 }

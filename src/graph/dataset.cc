@@ -6,6 +6,7 @@
 
 #include "common/random.h"
 #include "common/threads.h"
+#include "graph/row_blocks.h"
 
 namespace cgcn {
 
@@ -72,15 +73,15 @@ uint32_t Dataset::num_graphs() const {
 }
 
 uint64_t Dataset::num_training_edges() const {
-  constexpr size_t kRows = 65536;
-  const size_t n = num_nodes(), blocks = (n + kRows - 1) / kRows;
-  std::vector<uint64_t> loops(blocks), others(blocks);
-  parallel_blocks(n, kRows, [&](size_t begin, size_t end) {
-    for (size_t v = begin; v < end; ++v) {
+  const RowBlocks blocks(graph.offsets());
+  std::vector<uint64_t> loops(blocks.count()), others(blocks.count());
+  parallel_for_each_block(blocks.count(), BlockOrder::kAscending, [&](size_t i) {
+    for (size_t v = blocks.begin(i); v < blocks.end(i); ++v) {
       if (role(static_cast<NodeId>(v)) != Role::kTrain) continue;
       for (const NodeId u : graph.neighbours(static_cast<NodeId>(v)))
-        if (role(u) == Role::kTrain) ++(u == v ? loops : others)[begin / kRows];
+        if (role(u) == Role::kTrain) ++(u == v ? loops : others)[i];
     }
+    graph.release_rows(blocks.begin(i), blocks.end(i));
   });
   const uint64_t entries = std::accumulate(others.begin(), others.end(), uint64_t{0});
   return std::accumulate(loops.begin(), loops.end(), graph.directed() ? entries : entries / 2);

@@ -117,8 +117,6 @@ void FeatureMatrix::copy_columns(NodeId v, size_t begin, size_t count, float* ou
   }
 }
 
-namespace {
-
 void divide_by_sum(std::span<float> row) {
   double sum = 0;
   for (const float value : row) sum += value;
@@ -126,22 +124,27 @@ void divide_by_sum(std::span<float> row) {
   for (float& value : row) value = static_cast<float>(value / sum);
 }
 
-}  // namespace
-
 FeatureMatrix FeatureMatrix::with_normalised_rows() const {
   if (kind_ == Kind::kIdentity) return *this;
-  if (kind_ == Kind::kSparse) {
-    Buffer<float> values(sparse_values_.size());
-    std::copy(sparse_values_.begin(), sparse_values_.end(), values.begin());
-    for (NodeId v = 0; v < rows_; ++v) divide_by_sum({values.data() + offsets_[v], offsets_[v + 1] - offsets_[v]});
-    return sparse(offsets_, sparse_columns_, std::move(values), columns_);
-  }
-  Buffer<float> values(size_t{rows_} * columns_);
-  for (NodeId v = 0; v < rows_; ++v) {
-    copy_row(v, values.data() + size_t{v} * columns_);
-    divide_by_sum({values.data() + size_t{v} * columns_, columns_});
-  }
-  return dense(std::move(values), columns_);
+  Buffer<float> values(num_entries());
+  parallel_blocks(rows_, 1024, [&](size_t begin, size_t end) {
+    for (size_t v = begin; v < end; ++v) {
+      const size_t first = is_dense() ? v * columns_ : offsets_[v],
+                   last = is_dense() ? first + columns_ : offsets_[v + 1];
+      if (is_dense())
+        copy_row(static_cast<NodeId>(v), values.data() + first);
+      else
+        std::copy_n(sparse_values_.data() + first, last - first, values.data() + first);
+      divide_by_sum({values.data() + first, last - first});
+    }
+    release_rows(begin, end);  // the copy takes their place
+  });
+  if (is_dense()) return dense(std::move(values), columns_);
+  return sparse(offsets_, sparse_columns_, std::move(values), columns_);
+}
+
+uint64_t FeatureMatrix::normalised_bytes() const {
+  return kind_ == Kind::kIdentity ? 0 : num_entries() * sizeof(float);
 }
 
 FeatureMatrix FeatureMatrix::rounded() const {

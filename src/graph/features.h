@@ -16,6 +16,8 @@ using Half = uint16_t;  // the bits of an IEEE 754 binary16
 float half_to_float(Half bits);
 Half float_to_half(float value);  // to nearest, ties to even
 
+void divide_by_sum(std::span<float> row);  // a row of sum zero is left as it is
+
 class FeatureMatrix {
  public:
   enum class Kind { kDense32, kDense16, kDenseBFloat16, kSparse, kIdentity };
@@ -29,8 +31,9 @@ class FeatureMatrix {
                               uint32_t num_columns);
   static FeatureMatrix identity(NodeId size);
 
-  // Every row divided by its sum, a row of sum zero left as it is; what is dense becomes float32.
+  // Every row divided by its sum; what is dense becomes float32. Mapped pages are given back block by block.
   FeatureMatrix with_normalised_rows() const;
+  uint64_t normalised_bytes() const;  // that its copy takes; columns of sparse rows are shared
   // Dense in bfloat16; sparse ones as they are.
   FeatureMatrix rounded() const;
 

@@ -1,15 +1,17 @@
 #include "graph/normalised_rows.h"
 
 #include "common/threads.h"
+#include "graph/row_blocks.h"
 
 namespace cgcn {
 
 NormalisedRows::NormalisedRows(const CsrGraph& graph, const Normalisation& normalisation)
     : graph_(graph), normalisation_(normalisation), scales_(graph.num_nodes()) {
-  constexpr size_t kBlock = 4096;
-  parallel_blocks(graph.num_nodes(), kBlock, [&](size_t begin, size_t end) {
-    for (size_t v = begin; v < end; ++v)
+  const RowBlocks blocks(graph.offsets(), 4096);
+  parallel_for_each_block(blocks.count(), BlockOrder::kAscending, [&](size_t i) {
+    for (size_t v = blocks.begin(i); v < blocks.end(i); ++v)
       scales_[v] = normalisation_.scale(weighted_degree(graph_, static_cast<NodeId>(v)));
+    if (graph_.weighted()) graph_.release_rows(blocks.begin(i), blocks.end(i));
   });
 }
 
@@ -18,6 +20,10 @@ void NormalisedRows::fill_rows(size_t count, NodeAt&& node_at, SparseRows& rows)
   rows.offsets.assign(1, 0);
   rows.columns.clear();
   rows.values.clear();
+  uint64_t entries = 0;  // a hub's row would be copied again and again as it grows
+  for (size_t r = 0; r < count; ++r) entries += max_length(node_at(r));
+  rows.columns.reserve(entries);
+  rows.values.reserve(entries);
   for (size_t r = 0; r < count; ++r) {
     for_each(node_at(r), [&](NodeId u, float value) {
       rows.columns.push_back(u);

@@ -9,6 +9,7 @@
 #include "common/threads.h"
 #include "graph/feature_hash.h"
 #include "graph/npy.h"
+#include "graph/row_blocks.h"
 #include "graph/store_meta.h"
 
 namespace cgcn {
@@ -119,7 +120,9 @@ void Store::verify_structure() const {
           "its ends do not fit the other arrays");
     check(std::is_sorted(offsets.begin(), offsets.end()), prefix + "_offsets", "it is not ascending");
     std::atomic<bool> fine{true};
-    parallel_blocks(rows, 65536, [&](size_t begin, size_t end) {
+    const RowBlocks blocks(offsets);
+    parallel_for_each_block(blocks.count(), BlockOrder::kAscending, [&](size_t i) {
+      const size_t begin = blocks.begin(i), end = blocks.end(i);
       for (size_t v = begin; v < end; ++v)
         for (uint64_t e = offsets[v]; e < offsets[v + 1]; ++e)
           if (targets[e] >= limit || (e > offsets[v] && targets[e] <= targets[e - 1])) fine = false;

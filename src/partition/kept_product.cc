@@ -71,16 +71,16 @@ nlohmann::json product_key(const Dataset& data, const Normalisation& normalisati
   return {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
 }
 
-FeatureMatrix ensure_product(fs::path path, ProductSource source, bool rows_normalised, Unwritable unwritable) {
-  FeatureMatrix& features = source.data.features;
+FeatureMatrix ensure_product(fs::path path, ProductSource source, const FeatureMatrix* rows_normalised,
+                             Unwritable unwritable) {
   nlohmann::json key = product_key(source.data, source.normalisation);
-  if (rows_normalised) {
+  if (rows_normalised != nullptr) {
+    source.data.features = *rows_normalised;
     path += "-rows";
     key["rows"] = "normalised";
   }
   if (source.precision == Precision::kBFloat16) key["precision"] = "bfloat16";
-  if (auto found = find_features(path, "aggregated", key, features)) return *std::move(found);
-  if (rows_normalised) features = features.with_normalised_rows();  // a copy of X: only if it is needed
+  if (auto found = find_features(path, "aggregated", key, source.data.features)) return *std::move(found);
   // What a crash of the machine damages is found by its checksums, and computed again.
   std::unique_ptr<StoreWriter> writer;
   try {
@@ -114,7 +114,7 @@ fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& norma
 fs::path rounded_path(const ClusterLayout& layout) { return layout.path / "aggregated" / "features-bfloat16"; }
 
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
-                                  bool rows_normalised, Precision precision) {
+                                  const FeatureMatrix* rows_normalised, Precision precision) {
   if (!layout.data.features.is_dense()) precision = Precision::kFloat32;
   return ensure_product(aggregated_path(layout, normalisation, precision),
                         {*layout.files, layout.data, normalisation, memory, precision}, rows_normalised,
@@ -133,7 +133,7 @@ FeatureMatrix rounded_features(const ClusterLayout& layout) {
 }
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
-                                  bool rows_normalised) {
+                                  const FeatureMatrix* rows_normalised) {
   return ensure_product(store_product(store, normalisation), {store, store.dataset(), normalisation, memory},
                         rows_normalised, Unwritable::kElsewhere);
 }

@@ -311,7 +311,7 @@ void write_layout(const Store& store, std::span<const NodeId> nodes, const Assig
   store.release_pages();
 }
 
-ClusterLayout open_layout(std::shared_ptr<const Store> files) {
+ClusterLayout open_layout(std::shared_ptr<const Store> files, NodeId graph_nodes) {
   const Store& partition = *files;
   ClusterLayout layout{.data = partition.dataset(),
                        .order = partition.array<NodeId>("order"),
@@ -324,7 +324,9 @@ ClusterLayout open_layout(std::shared_ptr<const Store> files) {
     return Error("the partition is damaged: it does not fit the other arrays", (partition.path() / file).string(),
                  "remove the folder and partition again");
   };
-  if (layout.order.size() != rows) throw damaged("order.npy");
+  if (layout.order.size() != rows ||
+      std::any_of(layout.order.begin(), layout.order.end(), [&](NodeId v) { return v >= graph_nodes; }))
+    throw damaged("order.npy");
   if (offsets.size() < 2 || offsets[0] != 0 || offsets[offsets.size() - 1] != rows ||
       std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) != offsets.end())
     throw damaged("cluster_offsets.npy");

@@ -13,7 +13,7 @@ namespace cgcn {
 void write_layout(const Store& store, std::span<const NodeId> nodes, const Assignment& assignment, uint64_t memory,
                   StoreWriter& writer);
 
-// The layout that was written there.
-ClusterLayout open_layout(std::shared_ptr<const Store> partition);
+// The layout that was written there, of a graph of so many nodes.
+ClusterLayout open_layout(std::shared_ptr<const Store> partition, NodeId graph_nodes);
 
 }  // namespace cgcn

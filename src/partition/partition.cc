@@ -268,7 +268,8 @@ std::optional<ClusterLayout> find_partition(const Store& store, const PartitionO
     const Request request(store, store.dataset(), given);
     if (!request.is_there()) return std::nullopt;
     return open_layout(
-        std::make_shared<const Store>(open_existing(request.path, request.description, describe_source(store), store)));
+        std::make_shared<const Store>(open_existing(request.path, request.description, describe_source(store), store)),
+        store.dataset().num_nodes());
   } catch (const Error&) {  // a stale one, or clusters from a file that is gone
     return std::nullopt;
   }
@@ -293,7 +294,8 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   std::error_code ignored;
   const auto open = [&] {
     stages->begin(PartitionStage::kOpen);
-    result.layout = open_layout(std::make_shared<const Store>(open_existing(path, description, source, store)));
+    result.layout =
+        open_layout(std::make_shared<const Store>(open_existing(path, description, source, store)), data.num_nodes());
     result.reused = true;
     remove_stale_temporaries(path / "aggregated");
     check_file_parts(options, result.layout.num_clusters());
@@ -321,7 +323,7 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
     log::note("another program has just made this partition: using that one");
     return open();
   }
-  result.layout = open_layout(std::make_shared<const Store>(path, Verify::kShapesOnly));
+  result.layout = open_layout(std::make_shared<const Store>(path, Verify::kShapesOnly), data.num_nodes());
   stages->end();
   return result;
 }

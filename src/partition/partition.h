@@ -96,9 +96,9 @@ void shuffle_clusters(std::span<uint32_t> clusters, uint64_t seed, uint32_t epoc
 
 // N(A)·X of the layout, computed once and kept in its folder. Dense stays dense (float32), sparse sparse; the
 // identity's product is N(A). memory: for buffers; a smaller one takes longer and gives the same bits. rows_normalised:
-// of X with every row divided by its sum. precision: what a dense product is rounded to.
+// X with every row divided by its sum, whose product is then meant. precision: what a dense product is rounded to.
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation,
-                                  uint64_t memory = kPartitionMemory, bool rows_normalised = false,
+                                  uint64_t memory = kPartitionMemory, const FeatureMatrix* rows_normalised = nullptr,
                                   kernels::Precision precision = kernels::Precision::kFloat32);
 // Where it is kept.
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation,
@@ -108,7 +108,7 @@ FeatureMatrix rounded_features(const ClusterLayout& layout);
 fs::path rounded_path(const ClusterLayout& layout);
 // The same for all nodes of the store in its own order, for evaluation; kept in STORE/cache.
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation,
-                                  uint64_t memory = kPartitionMemory, bool rows_normalised = false);
+                                  uint64_t memory = kPartitionMemory, const FeatureMatrix* rows_normalised = nullptr);
 // With this much it takes the least time; below the least it cannot be kept to.
 uint64_t aggregation_memory(const Dataset& data);
 uint64_t least_aggregation_memory(const Dataset& data);

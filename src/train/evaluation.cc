@@ -83,7 +83,7 @@ void work_on_all(SlabMatrix& logits, const Dataset& data, const OutputWork& work
   if (work.needs_temperature(data.labels)) {
     TemperatureFit fit(data, memory);
     GraphShare(data.graph).collect(logits, kRowsScored, [&](auto rows, NodeId first) { fit.add(rows, first); });
-    if (const auto fitted = fit.fit()) evaluation.rule.temperature = fitted->temperature;
+    if (const auto fitted = fit.fit({}, fit.doubt())) evaluation.rule.temperature = fitted->temperature;
   }
   if (work.chooses_thresholds && data.labels.multi_label())
     evaluation.rule.thresholds = choose_thresholds(logits, data, work.thresholds_by);
@@ -100,7 +100,7 @@ void score_as_they_come(const Inference& inference, const StageInput& last, cons
   if (work.needs_temperature(data.labels)) {
     TemperatureFit fit(data, 0);
     inference.for_each_rows(last, kRowsScored, [&](auto rows, NodeId first) { fit.add(rows, first); });
-    if (const auto fitted = fit.fit()) evaluation.rule.temperature = fitted->temperature;
+    if (const auto fitted = fit.fit({}, fit.doubt())) evaluation.rule.temperature = fitted->temperature;
   }
   inference.for_each_rows(last, kRowsScored, [&](auto rows, NodeId first) { add_rows(rows, first, data, evaluation); });
 }
@@ -128,9 +128,14 @@ uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
              (model.shape().num_classes * sizeof(float) + sizeof(NodeId));
 }
 
-uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smoothing smoothing) {
+uint64_t smoothing_memory(const Model& model, const Dataset& data, Smoothing smoothing, uint32_t ranks) {
+  if (smoothing == Smoothing::kNone) return 0;
+  return (ranks > 1 ? 2 : 1) * least_smoothing_memory(data, model.shape().num_classes);
+}
+
+uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smoothing smoothing, uint32_t ranks) {
   return memory_beside_inference(model, data) + Inference::least_memory(model, data.num_nodes()) +
-         (smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model.shape().num_classes));
+         smoothing_memory(model, data, smoothing, ranks);
 }
 
 bool OutputWork::needs_temperature(const Labels& labels) const { return fits_temperature && !labels.regression(); }
@@ -145,34 +150,35 @@ Evaluation evaluate_exactly(const Model& model, const InferenceInput& input, con
   const Timer timer;
   const GraphShare alone(data.graph);
   const GraphShare& share = input.share != nullptr ? *input.share : alone;
-  // In a group, half of what is left holds the logits of all ranks.
-  const uint64_t once = work.smoothing.kind == Smoothing::kNone
-                            ? 0
-                            : least_smoothing_memory(data, model.shape().num_classes),
-                 smoothed = share.is_alone() ? once : 2 * once;
+  const uint32_t ranks = share.is_alone() ? 1 : share.group().size();
   const uint64_t around = memory_beside_inference(model, data),
-                 least = least_evaluation_memory(model, data, work.smoothing.kind) + smoothed - once;
+                 smoothed = smoothing_memory(model, data, work.smoothing.kind, ranks),
+                 least = least_evaluation_memory(model, data, work.smoothing.kind, ranks);
   share.together([&] {
     if (memory < least)
       refuse_memory_left(least, fmt::format("an evaluation of {} nodes", format_count(data.num_nodes())));
   });
-  const Inference inference(model, input, memory - around - smoothed, show_progress);
   Evaluation evaluation = nothing_scored(model);
   evaluation.rule = work.rule;
-  StageInput last = inference.run_below(hidden);
-  // A stage that narrows puts them in the place of what it keeps.
-  const bool take_room = inference.spills() && !last.stage.narrows();
-  if (take_room && share.is_alone() && !work.needs_all(data.labels))
-    score_as_they_come(inference, last, data, work, evaluation);
-  else
-    score_kept(inference.run_last(std::move(last)), share, data, work, memory - around, evaluation);
+  std::optional<SlabMatrix> logits;
+  {  // What is done with all logits may take what the inference itself holds: its scales and packed weights.
+    const Inference inference(model, input, memory - around - smoothed, show_progress);
+    StageInput last = inference.run_below(hidden);
+    // A stage that narrows puts them in the place of what it keeps.
+    const bool take_room = inference.spills() && !last.stage.narrows();
+    if (take_room && share.is_alone() && !work.needs_all(data.labels))
+      score_as_they_come(inference, last, data, work, evaluation);
+    else
+      logits = inference.run_last(std::move(last));
+    evaluation.spilled = inference.spills();
+  }
+  if (logits) score_kept(*std::move(logits), share, data, work, memory - around, evaluation);
   if (!share.is_alone())
     for (const Role role : kRoles) {
       Tally& tally = evaluation.of(role);
       tally.unpack(share.group().broadcast(tally.pack()));
     }
   evaluation.seconds = timer.seconds();
-  evaluation.spilled = inference.spills();
   return evaluation;
 }
 

@@ -50,8 +50,11 @@ inline constexpr size_t kRowsScored = size_t{1} << 16;
 
 // What is resident during an inference: offsets, labels and split, which are mapped, and the logits that are scored.
 uint64_t memory_beside_inference(const Model& model, const Dataset& data);
+// What an inference leaves to smoothing. In a group, half of what is left holds the logits of all ranks.
+uint64_t smoothing_memory(const Model& model, const Dataset& data, Smoothing smoothing, uint32_t ranks = 1);
 // The least that evaluate_exactly works with.
-uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smoothing smoothing = Smoothing::kNone);
+uint64_t least_evaluation_memory(const Model& model, const Dataset& data, Smoothing smoothing = Smoothing::kNone,
+                                 uint32_t ranks = 1);
 
 // As the released code validates: the whole graph is cut into METIS clusters (“blocks” in --evaluation blocks), and
 // edges between them are left out from layer 2 on. Cheaper and a little wrong. The clusters are kept with the store as

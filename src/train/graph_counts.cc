@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "graph/row_blocks.h"
 #include "train/standardise.h"
 
 namespace cgcn {
@@ -17,15 +18,22 @@ constexpr double kFewLabels = 0.1;       // of the nodes
 constexpr uint64_t kFewPerClass = 100;   // training nodes
 constexpr uint64_t kLeastCompared = 30;  // neighbours of whose classes a share says something
 
-constexpr NodeId kReleasedNodes = 1 << 16;  // whose pages are given back at a time
+// Calls use(v) for all nodes in order, and gives the pages of their edges back.
+template <class Use>
+void for_each_node(const CsrGraph& graph, Use&& use) {
+  const RowBlocks blocks(graph.offsets());
+  for (size_t i = 0; i < blocks.count(); ++i) {
+    for (size_t v = blocks.begin(i); v < blocks.end(i); ++v) use(static_cast<NodeId>(v));
+    graph.release_rows(blocks.begin(i), blocks.end(i));
+  }
+}
 
 void count_edges(const Dataset& data, GraphCounts& counts) {
-  for (NodeId v = 0; v < data.num_nodes(); ++v) {
-    if (v % kReleasedNodes == 0 && v > 0) data.graph.release_rows(v - kReleasedNodes, v);
-    if (data.role(v) != Role::kTrain) continue;
+  for_each_node(data.graph, [&](NodeId v) {
+    if (data.role(v) != Role::kTrain) return;
     for (const NodeId u : data.graph.neighbours(v))
       if (u != v) ++(data.role(u) == Role::kTrain ? counts.training_edges : counts.joining_edges);
-  }
+  });
   if (!data.graph.directed()) counts.training_edges /= 2;
 }
 
@@ -38,16 +46,15 @@ void count_alike(const Dataset& data, GraphCounts& counts) {
   };
   std::vector<double> ends(counts.classes);
   uint64_t compared = 0, alike = 0;
-  for (NodeId v = 0; v < data.num_nodes(); ++v) {
-    if (v % kReleasedNodes == 0 && v > 0) data.graph.release_rows(v - kReleasedNodes, v);
-    if (!is_known(v)) continue;
+  for_each_node(data.graph, [&](NodeId v) {
+    if (!is_known(v)) return;
     for (const NodeId u : data.graph.neighbours(v)) {
       if (u == v || !is_known(u)) continue;
       ++compared;
       ++ends[static_cast<size_t>(data.labels.class_of(v))];
       alike += data.labels.class_of(u) == data.labels.class_of(v) ? 1 : 0;
     }
-  }
+  });
   if (compared < kLeastCompared) return;
   double chance = 0;
   for (const double end : ends) chance += end / static_cast<double>(compared) * end / static_cast<double>(compared);

@@ -91,7 +91,7 @@ namespace {
 void require_memory_for_model(const TrainingPlan& plan) {
   const Model model = Model::planned(plan.options.model, shape_of(plan.data));
   const uint64_t least = model_bytes(plan, model) + model.sparse_input_bytes(0, 0) +
-                         least_evaluation_memory(model, plan.data, plan.options.train.smooth);
+                         least_evaluation_memory(model, plan.data, plan.options.train.smooth, plan.ranks);
   if (memory_left(plan.budget) < least)
     refuse_memory_left(std::max(least, forecast_training_memory(plan)),
                        fmt::format("a model of {} weights", format_count(model.num_weights())));
@@ -171,10 +171,13 @@ uint64_t forecast_training_memory(const TrainingPlan& plan) {
   }
   if (options.method.method == Method::kVrGcn) bytes += EmbeddingHistory::planned_bytes(model, nodes);
   bytes += model_bytes(plan, model) + model.workspace_bytes();
-  bytes += share_of(share, scaled_bytes(options, data.features, plan.takes_product(), options.model.precision));
-  bytes += least_evaluation_memory(model, data, options.train.smooth) +
+  const uint64_t scaled =
+      share_of(share, scaled_bytes(options, data.features, plan.takes_product(), options.model.precision));
+  bytes += scaled;
+  if (options.train.normalise_rows && plan.takes_product()) bytes += features;  // A·X, mapped whole
+  bytes += least_evaluation_memory(model, data, options.train.smooth, plan.ranks) +
            scaled_bytes(options, data.features, options.evaluated_product().has_value(), Precision::kFloat32);
-  bytes = std::max(bytes, least_aggregation_memory(data));
+  bytes = std::max(bytes, scaled + least_aggregation_memory(data));
   if (options.train.evaluation.kind == EvaluationKind::kClusters)
     bytes = std::max(
         bytes, resident_model_bytes(plan, model) + estimate_metis_memory(data.num_nodes(), data.graph.num_entries()));

@@ -36,6 +36,9 @@ void require_same_features(const SavedModel& saved, const Dataset& data) {
   if (data.features.is_dense() == shape.sparse_input)
     refuse(fmt::format("has {} features, but the model was trained on {} ones", shape.sparse_input ? "dense" : "sparse",
                        shape.sparse_input ? "sparse" : "dense"));
+  if (!saved.scaling.columns.empty() && !data.features.is_dense())
+    refuse("its sparse feature columns are not those that the model was trained on, or have another order",
+           "give it the columns of the training graph, in the same order");
 }
 
 // Means that filled missing values, if this graph and the model's own have others.
@@ -187,9 +190,9 @@ int32_t Predictor::class_number(uint32_t label) const {
   return label < names.size() && are_numbers(names) ? std::stoi(names[label]) : static_cast<int32_t>(label);
 }
 
-const PreparedFeatures& Predictor::features() {
+const PreparedFeatures& Predictor::features(Smoothing smoothing) {
   if (features_) return *features_;
-  group_.together([&] { require_memory(); });
+  group_.together([&] { require_memory(smoothing); });
   group_.in_turn([&] {
     features_ =
         prepare_features(store_, data_, saved_.options.evaluated_product(), saved_.scaling, memory_left(memory_));
@@ -198,13 +201,22 @@ const PreparedFeatures& Predictor::features() {
 }
 
 // For A·X, if it has to be computed, and for the inference: refused before either begins.
-void Predictor::require_memory() const {
-  const uint64_t inference = least_evaluation_memory(*saved_.model, data_);
+uint64_t Predictor::least_memory(Smoothing smoothing) const {
+  const uint64_t inference = least_evaluation_memory(*saved_.model, data_, smoothing, group_.size());
   const uint64_t copies = saved_.scaling.copied_bytes(data_.features, true);
-  const uint64_t least = copies + std::max(inference, least_aggregation_memory(data_));
-  if (memory_for_inference() < least)
+  return copies + std::max(inference, least_aggregation_memory(data_));
+}
+
+void Predictor::require_memory(Smoothing smoothing) const {
+  if (const uint64_t least = least_memory(smoothing); memory_for_inference() < least)
     refuse_memory_left(least, fmt::format("an inference on {} nodes", format_count(data_.num_nodes())));
 }
+
+void Predictor::require_room_for(uint64_t bytes, const std::string& what) const {
+  if (memory_for_inference() < bytes) refuse_memory_left(std::max(bytes, least_memory(Smoothing::kNone)), what);
+}
+
+void Predictor::release_pages() const { store_.release_pages(); }
 
 void Predictor::require_same_on_all_ranks() const {
   group_.require_same("the content of the graph store " + store_.path().string(), data_.content_hash,
@@ -278,34 +290,43 @@ Evaluation Predictor::score(const EvaluationOptions& options, Smoothing smoothin
   if (options.kind == EvaluationKind::kClusters) {
     std::optional<ClusterEvaluator> evaluator;
     group_.in_turn([&] { evaluator.emplace(store_, saved_.options, saved_.scaling, options.clusters, memory_); });
-    return evaluator->evaluate(*saved_.model, saved_.rule);
+    return group_.together([&] { return evaluator->evaluate(*saved_.model, saved_.rule); });
   }
-  const InferenceInput input = inference_input();
+  const InferenceInput input = inference_input(smoothing);
   return evaluate_exactly(*saved_.model, input, data_, memory_for_inference(), true,
                           {.ranks = true, .rule = saved_.rule, .smoothing = request_for(smoothing)});
 }
 
-InferenceInput Predictor::inference_input() {
-  const PreparedFeatures& prepared = features();
+InferenceInput Predictor::inference_input(Smoothing smoothing) {
+  const PreparedFeatures& prepared = features(smoothing);
   if (!share_) share_.emplace(group_, data_.graph);
-  return {data_.graph, prepared.x, prepared.aggregated, &*share_, order()};
+  return {data_.graph, prepared.x, prepared.aggregated, &*share_, order(smoothing)};
 }
 
 // By the clusters of the training, if this is its graph and memory has room for it.
-const InferenceOrder* Predictor::order() {
-  if (order_sought_ || group_.size() > 1) return order_ ? &*order_ : nullptr;
-  order_sought_ = true;
-  const PreparedFeatures& prepared = features();
-  const uint64_t memory = memory_for_inference(),
-                 beside = memory_beside_inference(*saved_.model, data_) + InferenceOrder::bytes(data_.num_nodes());
-  if (data_.content_hash != saved_.trained_on.content_hash || memory < beside ||
-      !Inference::takes_order(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, memory - beside) ||
+const InferenceOrder* Predictor::order(Smoothing smoothing) {
+  if (group_.size() > 1 || data_.content_hash != saved_.trained_on.content_hash ||
       !InferenceOrder::helps(uint64_t{data_.num_nodes()} * saved_.options.model.hidden * sizeof(float)))
     return nullptr;
-  const PartitionOptions partition = saved_.options.method.partition(saved_.options.partition);
-  if (const std::optional<ClusterLayout> layout = find_partition(store_, partition))
-    order_.emplace(data_.graph, layout->order.span(), layout->cluster_offsets.span());
+  const PreparedFeatures& prepared = features(smoothing);
+  const uint64_t own = InferenceOrder::bytes(data_.num_nodes()), memory = memory_for_inference() + (order_ ? own : 0),
+                 beside = memory_beside_inference(*saved_.model, data_) + own +
+                          smoothing_memory(*saved_.model, data_, smoothing);
+  if (memory < beside ||
+      !Inference::takes_order(*saved_.model, {data_.graph, prepared.x, prepared.aggregated}, memory - beside)) {
+    order_.reset();
+    return nullptr;
+  }
+  if (!order_) find_order();
   return order_ ? &*order_ : nullptr;
+}
+
+void Predictor::find_order() {
+  if (order_sought_) return;
+  const PartitionOptions partition = saved_.options.method.partition(saved_.options.partition);
+  const std::optional<ClusterLayout> layout = find_partition(store_, partition);
+  order_sought_ = !layout;  // there is none: not again
+  if (layout) order_.emplace(data_.graph, layout->order.span(), layout->cluster_offsets.span());
 }
 
 // What the store's mapped pages take now is given back first: they are read again, block by block.
@@ -314,9 +335,11 @@ uint64_t Predictor::memory_for_inference() const {
   return memory_left(memory_);
 }
 
-// What is left of it for the rows, besides what is always there and `more`.
-uint64_t Predictor::inference_memory(uint64_t more) const {
-  const uint64_t memory = memory_for_inference(), beside = memory_beside_inference(*saved_.model, data_) + more;
+// What is left of it for the rows, besides what is always there and what smoothing takes.
+uint64_t Predictor::inference_memory(Smoothing smoothing) const {
+  const uint64_t memory = memory_for_inference(),
+                 beside = memory_beside_inference(*saved_.model, data_) +
+                          smoothing_memory(*saved_.model, data_, smoothing, group_.size());
   const uint64_t least = beside + Inference::least_memory(*saved_.model, data_.num_nodes());
   group_.together([&] {
     if (memory < least)
@@ -326,8 +349,8 @@ uint64_t Predictor::inference_memory(uint64_t more) const {
 }
 
 SlabMatrix Predictor::embeddings(uint32_t layer) {
-  const InferenceInput input = inference_input();
-  const uint64_t memory = inference_memory(0);
+  const InferenceInput input = inference_input(Smoothing::kNone);
+  const uint64_t memory = inference_memory(Smoothing::kNone);
   SlabMatrix rows = Inference(*saved_.model, input, memory, true, layer).run();
   return share_->is_alone() ? std::move(rows) : share_->collect_all(rows, memory_left(memory_) / 2);
 }
@@ -340,8 +363,8 @@ SmoothingRequest Predictor::request_for(Smoothing smoothing) const {
 Predictor::Output Predictor::output(Smoothing smoothing) {
   if (smoothing == Smoothing::kNone) return {embeddings(num_layers()), saved_.rule};
   group_.together([&] { require_smoothing(); });
-  const InferenceInput input = inference_input();
-  const uint64_t memory = inference_memory(least_smoothing_memory(data_, saved_.shape.num_classes));
+  const InferenceInput input = inference_input(smoothing);
+  const uint64_t memory = inference_memory(smoothing);
   Output output{Inference(*saved_.model, input, memory, true).run(), saved_.rule};
   if (!share_->is_alone()) output.logits = share_->collect_all(output.logits, memory_left(memory_) / 2);
   group_.on_first([&] {

@@ -33,6 +33,11 @@ class Predictor {
   // graph has no labels to smooth by.
   Smoothing smoothing(Smoothing asked) const;
 
+  // Error if memory has no room for so many bytes, which are given back before an inference.
+  void require_room_for(uint64_t bytes, const std::string& what) const;
+  // Gives back what is mapped of the graph's store; it is read again when it is used.
+  void release_pages() const;
+
   // In a group: Error if the ranks have different graphs or models.
   void require_same_on_all_ranks() const;
 
@@ -57,18 +62,20 @@ class Predictor {
   std::optional<SlabMatrix> embeddings_of(std::span<const NodeId> nodes, uint32_t layer);
 
  private:
-  const PreparedFeatures& features();
+  const PreparedFeatures& features(Smoothing smoothing);
   uint64_t memory_for_inference() const;
-  uint64_t inference_memory(uint64_t more) const;
-  void require_memory() const;
+  uint64_t inference_memory(Smoothing smoothing) const;
+  uint64_t least_memory(Smoothing smoothing) const;
+  void require_memory(Smoothing smoothing) const;
 
   void fit_model_to_data();  // Error if they do not fit
   Evaluation score(const EvaluationOptions& options, Smoothing smoothing);
   void require_smoothing() const;
   SmoothingRequest request_for(Smoothing smoothing) const;
   void require_comparable() const;
-  InferenceInput inference_input();
-  const InferenceOrder* order();
+  InferenceInput inference_input(Smoothing smoothing);
+  const InferenceOrder* order(Smoothing smoothing);
+  void find_order();
   std::optional<SlabMatrix> neighbourhood_of(std::span<const NodeId> nodes, uint32_t layer) const;
 
   dist::Group& group_;

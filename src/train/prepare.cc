@@ -42,11 +42,15 @@ PreparedFeatures prepare_batch_features(const TrainingPlan& plan, const Training
     if (product) features.aggregated = features.aggregated.rounded();
     return features;
   }
+  const bool rows = input.scaling.rows;
+  features.x = rows ? scale_features(layout.data, input.scaling) : layout.data.features;
   if (product)
-    features.aggregated = aggregated_features(layout, *product, left, input.scaling.rows, Precision::kBFloat16);
-  features.x = input.scaling.rows ? scale_features(layout.data, input.scaling).rounded()
-               : plan.takes_x()   ? rounded_features(layout)
-                                  : layout.data.features;
+    features.aggregated = aggregated_features(layout, *product, memory_left(plan.budget), rows ? &features.x : nullptr,
+                                              Precision::kBFloat16);
+  if (rows)
+    features.x = features.x.rounded();
+  else if (plan.takes_x())
+    features.x = rounded_features(layout);
   return features;
 }
 
@@ -89,10 +93,11 @@ class InputPlan {
     if (input.cluster_evaluator) memory_.need("evaluation in blocks", input.cluster_evaluator->buffer_bytes(model));
     const uint64_t scaled = scaled_bytes(plan.options, plan.data.features, plan.options.evaluated_product().has_value(),
                                          Precision::kFloat32);
+    memory_.need("scaled features for evaluation", scaled);  // kept from one evaluation to the next
     memory_.need_at_times("exact evaluation",
-                          least_evaluation_memory(model, plan.data, plan.options.train.smooth) + scaled);
+                          least_evaluation_memory(model, plan.data, plan.options.train.smooth, plan.ranks));
     memory_.settle(plan.budget, "this training");
-    evaluation_memory_ = memory_.left_at_times() - scaled;
+    evaluation_memory_ = memory_.left_at_times();
     log::note("{}{}", memory_.text(), rows() > 0 ? "" : "; the workspace of this method is not known ahead");
   }
 

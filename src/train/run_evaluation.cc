@@ -10,7 +10,8 @@ namespace cgcn {
 Scores RunEvaluation::validate() {
   if (input_.cluster_evaluator) {
     if (input_.training_memory + input_.cluster_evaluator->mapped_bytes() > plan_.budget) release_pages();
-    return input_.cluster_evaluator->evaluate(model_, rule()).validation.scores();
+    // Ranks may be interrupted at different blocks: all of them stop, or none.
+    return group_.together([&] { return input_.cluster_evaluator->evaluate(model_, rule()).validation.scores(); });
   }
   if (group_.size() == 1)  // the ranks of a group share all nodes
     if (const std::optional<Scores> scores = score_neighbourhood()) return *scores;
@@ -89,9 +90,8 @@ void RunEvaluation::release_pages() const {
 // Made if it is of use in so much memory, its own included.
 bool RunEvaluation::has_order(const InferenceInput& input, uint64_t memory, Smoothing smoothing) {
   const Dataset& data = plan_.data;
-  const uint64_t beside =
-      memory_beside_inference(model_, data) + InferenceOrder::bytes(data.num_nodes()) +
-      (smoothing == Smoothing::kNone ? 0 : least_smoothing_memory(data, model_.shape().num_classes));
+  const uint64_t beside = memory_beside_inference(model_, data) + InferenceOrder::bytes(data.num_nodes()) +
+                          smoothing_memory(model_, data, smoothing);
   const uint64_t rows = uint64_t{data.num_nodes()} * plan_.options.model.hidden * sizeof(float);
   if (group_.size() > 1 || memory < beside || !InferenceOrder::helps(rows) ||
       !Inference::takes_order(model_, input, memory - beside))
@@ -107,7 +107,7 @@ Evaluation RunEvaluation::evaluate_exactly_in_budget(bool show_progress, const O
   const PreparedFeatures& features = whole();
   if (!share_) share_.emplace(group_, data.graph);
   InferenceInput input{data.graph, features.x, features.aggregated, &*share_};
-  const uint64_t least = least_evaluation_memory(model_, data, work.smoothing.kind);
+  const uint64_t least = least_evaluation_memory(model_, data, work.smoothing.kind, group_.size());
   const bool roomy = input_.training_memory + least + Inference::whole_memory(model_, input) +
                          InferenceOrder::bytes(data.num_nodes()) <=
                      plan_.budget;

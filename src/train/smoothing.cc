@@ -257,7 +257,7 @@ class Smoother {
     validated_ = fit.nodes();
     double best = kLeasts[0], least_loss = INFINITY;
     for (const double factor : kLeasts)
-      if (const auto fitted = fit.fit([&](std::span<float> row) { to_logits(row, factor); });
+      if (const auto fitted = fit.fit([&](std::span<float> row) { to_logits(row, factor); }, /*doubt=*/0);
           fitted && fitted->loss < least_loss) {
         least_loss = fitted->loss;
         best = factor;

@@ -89,11 +89,11 @@ FeatureMatrix scale_features(const Dataset& data, const ColumnScaling& scaling) 
       data.features.copy_row(static_cast<NodeId>(v), scaling.columns.empty() ? row : whole.data());
       for (size_t c = 0; c < scaling.columns.size(); ++c) row[c] = whole[scaling.columns[c]];
       scaling.apply(row);
+      if (scaling.rows) divide_by_sum({row, columns});
     }
     data.features.release_rows(begin, end);
   });
-  const FeatureMatrix scaled = FeatureMatrix::dense(std::move(x), static_cast<uint32_t>(columns));
-  return scaling.rows ? scaled.with_normalised_rows() : scaled;
+  return FeatureMatrix::dense(std::move(x), static_cast<uint32_t>(columns));
 }
 
 PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisation, const ColumnScaling& scaling) {
@@ -106,6 +106,7 @@ PreparedFeatures standardise(const Dataset& data, const Normalisation& normalisa
     rows.fill(begin, end, links);
     kernels::aggregate(links.view, {x.dense32().data(), nodes, columns}, {0, end - begin},
                        {aggregated.data() + begin * columns, end - begin, columns});
+    data.graph.release_rows(begin, end);  // the copies take all the memory that is planned
   });
   return {std::move(x), FeatureMatrix::dense(std::move(aggregated), static_cast<uint32_t>(columns))};
 }

@@ -25,7 +25,7 @@ struct ColumnScaling {
   // What copies of X, and of N(A)·X, take if features are scaled in memory.
   uint64_t copied_bytes(const FeatureMatrix& features, bool aggregates) const {
     if (!empty() || !columns.empty()) return (aggregates ? 2 : 1) * features.num_entries() * sizeof(float);
-    return rows ? features.stored_bytes() : 0;
+    return rows ? features.normalised_bytes() : 0;  // A·X is mapped
   }
 };
 
@@ -51,7 +51,10 @@ PreparedFeatures prepare_features(const Files& files, const Dataset& data,
                                   uint64_t memory = kPartitionMemory) {
   if (!normalisation) return {scale_features(data, scaling), {}};
   if (!scaling.empty() || !scaling.columns.empty()) return standardise(data, *normalisation, scaling);
-  return {scale_features(data, scaling), aggregated_features(files, *normalisation, memory, scaling.rows)};
+  FeatureMatrix x = scale_features(data, scaling);
+  const uint64_t copied = scaling.copied_bytes(data.features, true), left = memory > copied ? memory - copied : 0;
+  FeatureMatrix aggregated = aggregated_features(files, *normalisation, left, scaling.rows ? &x : nullptr);
+  return {std::move(x), std::move(aggregated)};
 }
 
 // Mean and deviation of the training nodes' numbers; a deviation of 0 counts as 1.

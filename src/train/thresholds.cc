@@ -211,7 +211,7 @@ class ThresholdChoice {
   }
 
   // half → without or with the class → how many nodes have so many thresholds below their logit.
-  using Bins = std::array<std::array<std::array<uint32_t, kGrid + 1>, 2>, kHalves>;
+  using Bins = std::array<std::array<std::array<uint64_t, kGrid + 1>, 2>, kHalves>;
 
   const Labels& labels_;
   bool apart_, macro_;

@@ -29,10 +29,22 @@ double score_settings(const Store& store, const RunOptions& options, const std::
   return selection_score(evaluation.test(nullptr).validation.scores(), by);
 }
 
+namespace {
+
+// Nodes without a label are not scored.
+double count_scored(const Dataset& data) {
+  uint64_t nodes = 0;
+  for (NodeId v = 0; v < data.num_nodes(); ++v)
+    nodes += data.role(v) == Role::kValidation && data.labels.known(v) ? 1 : 0;
+  return static_cast<double>(nodes);
+}
+
+}  // namespace
+
 double score_margin(double score, const Dataset& data, SelectBy by) {
   constexpr double kOfErrors = 0.01;  // of a loss or an error, or of R²
   if (by == SelectBy::kLoss || is_of_regression(by)) return kOfErrors * std::max(1e-6, std::abs(score));
-  const double nodes = static_cast<double>(data.split_sizes()[1]);
+  const double nodes = std::max(1.0, count_scored(data));
   const double share = (std::clamp(score, 0.0, 1.0) * nodes + 2) / (nodes + 4);  // never quite 0 or 1
   return std::sqrt(share * (1 - share) / nodes);
 }

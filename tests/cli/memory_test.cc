@@ -105,6 +105,19 @@ TEST_F(Memory, TablesOfManyNodesStayWithinTheBudget) {
   EXPECT_THAT(outcome.errors, HasSubstr("features in memory"));
 }
 
+// Few nodes may have many edges: their pages are given back by entries, not by nodes.
+TEST_F(Memory, EdgesOfFewNodesStayWithinTheBudget) {
+  ASSERT_EQ(run({"generate", "g", "--nodes", "20000", "--edges", "6000000", "--features", "4", "--quiet"}).exit_code,
+            0);
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--recipe", "none", "--layers", "2", "--hidden", "4", "--partitioner",
+                 "random", "--parts", "50", "--epochs", "1", "--quiet"})
+                .exit_code,
+            0);
+  Outcome outcome;
+  EXPECT_LT(peak_of({"evaluate", "r", "--memory", "60M", "--threads", "2"}, outcome), uint64_t{60} << 20);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+}
+
 TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
   ASSERT_EQ(run({"generate", "g", "--features", "300", "--nodes", "20000", "--quiet"}).exit_code, 0);
   const auto arguments = [](const std::string& run, const std::string& memory) {
@@ -130,13 +143,13 @@ TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
 
 // With A·X there and without, with scaled features and without.
 TEST_F(Memory, PredictAndEvaluateNameABudgetThatWorks) {
-  ASSERT_EQ(run({"generate", "g", "--features", "100", "--nodes", "40000", "--quiet"}).exit_code, 0);
-  for (const bool standardise : {false, true}) {
-    const std::string model = standardise ? "scaled" : "plain";
+  ASSERT_EQ(run({"generate", "g", "--features", "200", "--nodes", "40000", "--quiet"}).exit_code, 0);
+  for (const char* scaling : {"", "--standardise", "--normalise-rows"}) {
+    const std::string model = fmt::format("run{}", scaling);
     std::vector<std::string> arguments = {"train",   "g",         "--run", model,          "--parts",
                                           "40",      "--epochs",  "1",     "--hidden",     "64",
                                           "--quiet", "--threads", "2",     "--eval-every", "1"};
-    if (standardise) arguments.push_back("--standardise");
+    if (*scaling != 0) arguments.push_back(scaling);
     ASSERT_EQ(run(arguments).exit_code, 0);
     for (const bool kept : {true, false}) {
       if (!kept) fs::remove_all(folder_ / "g" / "cache");
@@ -153,6 +166,76 @@ TEST_F(Memory, PredictAndEvaluateNameABudgetThatWorks) {
         EXPECT_EQ(enough.exit_code, 0) << enough.errors;
       }
     }
+  }
+}
+
+// The scaled copies of an evaluation stay in memory while training keeps the edges there as well.
+TEST_F(Memory, TrainingOnScaledFeaturesStaysWithinTheBudget) {
+  ASSERT_EQ(run({"generate", "g", "--nodes", "20000", "--edges", "5000000", "--features", "400", "--quiet"}).exit_code,
+            0);
+  for (const char* scaling : {"--standardise", "--normalise-rows"}) {
+    const auto arguments = [&](const std::string& memory) {
+      return std::vector<std::string>{"train",          "g",        "--run",    scaling + 2,    "--parts",  "100",
+                                      "--partitioner",  "random",   "--hidden", "16",           "--layers", "2",
+                                      "--transductive", "--epochs", "2",        "--eval-every", "1",        scaling,
+                                      "--threads",      "2",        "--memory", memory};
+    };
+    const uint64_t least = least_named(refused(arguments("60M")));
+    Outcome outcome;
+    EXPECT_LE(peak_of(arguments(fmt::format("{}M", least)), outcome), least << 20) << scaling << outcome.errors;
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  }
+}
+
+// Smoothing is in the first budget that is named.
+TEST_F(Memory, SmoothingNamesABudgetThatWorks) {
+  ASSERT_EQ(
+      run({"generate", "g", "--features", "8", "--nodes", "300000", "--edges", "300000", "--classes", "2", "--quiet"})
+          .exit_code,
+      0);
+  ASSERT_EQ(run({"train", "g", "--run", "r", "--parts", "100", "--partitioner", "random", "--layers", "2", "--hidden",
+                 "8", "--epochs", "1", "--quiet"})
+                .exit_code,
+            0);
+  const auto evaluate = [](const std::string& memory) {
+    return std::vector<std::string>{"evaluate", "r", "--smooth", "labels", "--threads", "2", "--memory", memory};
+  };
+  const uint64_t least = least_named(refused(evaluate("20M")));
+  Outcome enough;
+  EXPECT_LE(peak_of(evaluate(fmt::format("{}M", least)), enough), least << 20);
+  EXPECT_EQ(enough.exit_code, 0) << enough.errors;
+}
+
+// Of a few nodes among many: only what the file lists is looked for, and ids that were read are given back.
+TEST_F(Memory, AListOfNodesTakesTheMemoryOfTheListAlone) {
+  generate("small", {"--features", "4"});
+  ASSERT_EQ(run(train("small", "r", {}, 1)).exit_code, 0);
+  constexpr NodeId kNodes = 3'000'000;
+  Dataset many;
+  many.name = "many";
+  EdgeList edges;
+  edges.add(0, 1);
+  many.graph = build_graph(kNodes, edges, {}, nullptr);
+  many.features = FeatureMatrix::dense(std::vector<float>(size_t{kNodes} * 4, 1.0f), 4);
+  const auto predict = [&](const std::string& store) {
+    return std::vector<std::string>{"predict", "r", store, "--nodes", "ids", "--output", "p.csv", "--memory", "130M"};
+  };
+  for (const bool range : {true, false}) {
+    if (!range) {
+      std::vector<int64_t> ids(kNodes);
+      std::iota(ids.begin(), ids.end(), 1'000'000'000);
+      many.ids = NodeIds::integers(std::move(ids));
+    }
+    const std::string store = range ? "range" : "integers";
+    write_store(folder_ / store, many, StagedDirectory::Existing::kRefuse);
+    write_file_atomically(folder_ / "ids", range ? "2999999\n7\n" : "1002999999\n1000000007\n");
+    Outcome outcome;
+    EXPECT_LT(peak_of(predict(store), outcome), uint64_t{130} << 20) << store;
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(read_text_file(folder_ / "p.csv"), HasSubstr(range ? "\n2999999," : "\n1002999999,"));
+    write_file_atomically(folder_ / "ids", range ? "7\n07\n" : "1000000007\n7\n");  // as the graph writes them
+    EXPECT_THAT(refused(predict(store)),
+                HasSubstr(range ? "ids:2: the graph has no node '07'" : "ids:2: the graph has"));
   }
 }
 

@@ -247,5 +247,27 @@ TEST_F(ExactTest, TheNeighbourhoodOfSomeNodesHasTheBitsOfTheWholeGraph) {
   EXPECT_GT(computed, 120u);  // of 180: where it shows something
 }
 
+// They would have to be sorted by name: the message says so, and not that features are standardised.
+TEST_F(ExactTest, SparseColumnsInAnotherOrderAreRefused) {
+  Dataset data = Store(make_store()).dataset();
+  const NodeId nodes = data.num_nodes();
+  std::vector<EdgeOffset> offsets(size_t{nodes} + 1);
+  std::vector<uint32_t> columns(nodes);
+  for (NodeId v = 0; v < nodes; ++v) {
+    offsets[v + 1] = v + 1;
+    columns[v] = static_cast<uint32_t>(std::max(0, data.labels.class_of(v))) % 2;
+  }
+  data.features = FeatureMatrix::sparse(std::move(offsets), std::move(columns), std::vector<float>(nodes, 1), 2);
+  data.feature_names = {"a", "b"};
+  write_store(folder_ / "sparse", data, StagedDirectory::Existing::kRefuse);
+  train(folder_ / "sparse", "run");
+  data.feature_names = {"b", "a"};
+  write_store(folder_ / "other", data, StagedDirectory::Existing::kRefuse);
+  const std::string message =
+      test::message_of<Error>([&] { Predictor(folder_ / "run", folder_ / "other").evaluate({}); });
+  EXPECT_THAT(message, testing::HasSubstr("sparse feature columns"));
+  EXPECT_THAT(message, testing::Not(testing::HasSubstr("--standardise")));
+}
+
 }  // namespace
 }  // namespace cgcn

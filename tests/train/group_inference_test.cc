@@ -4,6 +4,7 @@
 #include "common/session.h"
 #include "dist/thread_group.h"
 #include "train/evaluation.h"
+#include "train/predictor.h"
 #include "training_fixture.h"
 
 namespace cgcn {
@@ -105,6 +106,19 @@ TEST_F(GroupInferenceTest, AnInterruptOfTheFirstStopsAll) {
     EXPECT_THROW(
         evaluate_exactly(model, {data.graph, prepared.x, prepared.aggregated, &share}, data, uint64_t{1} << 30, false),
         dist::GroupInterrupted);
+  });
+}
+
+TEST_F(GroupInferenceTest, AnInterruptOfTheFirstAmongBlocksStopsAll) {
+  train(make_store(), "run");
+  const EvaluationOptions blocks{EvaluationKind::kClusters, 12};
+  Predictor(folder_ / "run").evaluate(blocks);  // so that only the scores are to be computed
+  request_interrupt();
+  test::run_ranks(2, [&](dist::Group& group) {
+    Session nobody({}, {});  // the others do not listen
+    const SessionScope scope(group.is_first() ? nullptr : &nobody);
+    Predictor predictor(folder_ / "run", {}, {}, group);
+    EXPECT_THROW(predictor.evaluate(blocks), dist::GroupInterrupted);
   });
 }
 

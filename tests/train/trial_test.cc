@@ -50,6 +50,17 @@ TEST_F(TrialTest, MarginShrinksWithTheNodesThatAreCounted) {
   EXPECT_NEAR(score_margin(-2, data, SelectBy::kLoss), 0.02, 1e-12);
 }
 
+TEST_F(TrialTest, NodesWithoutALabelDoNotCountInTheMargin) {
+  const Store store(make_store());
+  Dataset data = store.dataset();
+  const double all = score_margin(0.8, data, SelectBy::kMicroF1);
+  std::vector<int32_t> classes(data.labels.classes().begin(), data.labels.classes().end());
+  for (NodeId v = 0, seen = 0; v < data.num_nodes(); ++v)
+    if (data.role(v) == Role::kValidation && seen++ % 4 != 0) classes[v] = -1;
+  data.labels = Labels::single(std::move(classes), data.labels.num_classes());
+  EXPECT_NEAR(score_margin(0.8, data, SelectBy::kMicroF1), 2 * all, all / 10);
+}
+
 TEST_F(TrialTest, TheFirstStaysUnlessAnotherIsBetterByMoreThanChance) {
   const Store store(make_store());
   const Dataset& data = store.dataset();
