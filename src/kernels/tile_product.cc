@@ -1,6 +1,6 @@
 // The sum runs over stretches of terms. Within one a panel of the right factor, a few vectors wide, meets all rows: 6
-// rows by a panel are summed in registers (with AVX-512 24 sums, 4 vectors of the panel, one number of the left factor)
-// and added to the result.
+// or 8 rows by a panel are summed in registers (with AVX-512 24 sums, 3 vectors of the panel, one number of the left
+// factor) and added to the result.
 #include "kernels/tile_product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -18,11 +18,11 @@ namespace cgcn::kernels::HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX2  // and better
 
-// AVX-512 has 32 registers: 6 rows by 4 vectors. With AVX2 it is 6 by 2, and so many more panels that the left factor
-// would come from beyond the cache again for each: several are packed, and a block of rows meets them all.
+// AVX-512 has 32 registers: 8 rows by 3 vectors; with AVX2 it is 6 by 2. The left factor would come from beyond the
+// cache again for each panel: several are packed, and a block of rows meets them all.
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
-constexpr size_t kMostVectors = kManyRegisters ? 4 : 2, kPanelsAtOnce = kManyRegisters ? 1 : 16;
-constexpr size_t kRowsAtOnce = kManyRegisters ? size_t{1} << 40 : 96;
+constexpr size_t kMostRows = kManyRegisters ? 8 : 6, kRowsAtOnce = 96;
+constexpr size_t kMostVectors = kManyRegisters ? 3 : 2, kPanelsAtOnce = kManyRegisters ? 6 : 16;
 constexpr size_t kTermsAtOnce = 256, kTermsAhead = 8, kLine = 16;
 constexpr size_t kListColumns = 256;
 
@@ -58,7 +58,10 @@ HWY_INLINE void multiply_rows(const PanelProduct& p, size_t r) {
     for (size_t k = line; k < end; ++k, b += p.b_stride) {
       if constexpr (kTransposed) hwy::Prefetch(a + (k + kTermsAhead) * p.a_stride);
       FloatVector right[kVectors];
-      for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
+      for (int v = 0; v < kVectors; ++v) {
+        if constexpr (kTransposed) hwy::Prefetch(b + kTermsAhead * p.b_stride + v * lanes);  // rows far apart
+        right[v] = hn::LoadU(d, b + v * lanes);
+      }
       for (int i = 0; i < kRows; ++i) {
         const FloatVector left = hn::Set(d, kTransposed ? a[k * p.a_stride + i] : a[i * p.a_stride + k]);
         for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
@@ -80,7 +83,7 @@ HWY_INLINE void multiply_rows(const PanelProduct& p, size_t r) {
 template <int kVectors, bool kTransposed, bool kTail = false>
 void multiply_panel(const PanelProduct& p) {
   size_t r = 0;
-  for (; r + 6 <= p.c.rows; r += 6) multiply_rows<6, kVectors, kTransposed, kTail>(p, r);
+  for (; r + kMostRows <= p.c.rows; r += kMostRows) multiply_rows<kMostRows, kVectors, kTransposed, kTail>(p, r);
   for (; r + 2 <= p.c.rows; r += 2) multiply_rows<2, kVectors, kTransposed, kTail>(p, r);
   for (; r < p.c.rows; ++r) multiply_rows<1, kVectors, kTransposed, kTail>(p, r);
 }
@@ -90,10 +93,7 @@ void multiply_panel_of(size_t vectors, const PanelProduct& p) {
   if (vectors == 0) return multiply_panel<1, kTransposed, true>(p);
   if (vectors == 1) return multiply_panel<1, kTransposed>(p);
   if (vectors == 2) return multiply_panel<2, kTransposed>(p);
-  if constexpr (kMostVectors > 2) {
-    if (vectors == 3) return multiply_panel<3, kTransposed>(p);
-    multiply_panel<4, kTransposed>(p);
-  }
+  if constexpr (kMostVectors > 2) multiply_panel<3, kTransposed>(p);
 }
 
 // to(k, j) = b(k, j), `width` columns, those beyond b's are zero.
@@ -184,15 +184,18 @@ ConstMatrix left_rows(const Product& product, RowRange rows, RowRange terms, flo
   return {turned, rows.size(), terms.size()};
 }
 
-// With half of the terms zero lists are as fast as none; and to make them takes as long as to multiply 16 columns.
+// With this share of zeros lists are as fast as none; and to make them takes as long as to multiply 16 columns. AVX-512
+// multiplies a block of lists in so short a time that finding its end counts.
+constexpr double kEvenShare = kManyRegisters ? 0.7 : 0.5;
+
 bool lists_pay(const Product& product, RowRange terms) {
   const auto& [kind, a, b, c, _] = product;
   constexpr size_t kFewColumns = 64;
   if (c.columns < kFewColumns || c.columns % hn::Lanes(FloatTag()) != 0) return false;
   const bool left_transposed = kind == TileProduct::kLeftTransposed;
-  return share_of_zeros(left_transposed
-                            ? a.rows_from(terms.begin, terms.end)
-                            : a.columns_from(terms.begin, terms.end)) > 0.5 + 16.0 / static_cast<double>(c.columns);
+  return share_of_zeros(left_transposed ? a.rows_from(terms.begin, terms.end)
+                                        : a.columns_from(terms.begin, terms.end)) >
+         kEvenShare + 16.0 / static_cast<double>(c.columns);
 }
 
 // A stretch of terms by lists (sparse_terms-inl.h), for up to kListColumns columns.
