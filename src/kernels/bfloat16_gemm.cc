@@ -180,7 +180,8 @@ void multiply_widened_transpose(ConstHalfMatrix a, const PackedMatrix& b, Matrix
   });
 }
 
-constexpr BFloat16Functions kPortable = {multiply_widened, pack_floats, pack_transposed_floats, pack_halves, nullptr};
+constexpr BFloat16Functions kPortable = {multiply_widened, pack_floats, pack_transposed_floats,
+                                         pack_halves,      nullptr,     WideTiles::kSize * sizeof(float)};
 
 std::atomic<const BFloat16Functions*>& chosen() {
   static std::atomic<const BFloat16Functions*> functions = bfloat16_functions(best_bfloat16_kernels());
@@ -223,12 +224,12 @@ namespace {
 
 constexpr size_t kTurned = 128;  // columns of A
 size_t turned_length(size_t rows) { return padded_stride(PackedMatrix::round_up(rows), Precision::kBFloat16); }
+size_t turned_size(size_t rows) { return functions().transpose != nullptr ? kTurned * turned_length(rows) : 0; }
 
 }  // namespace
 
 size_t product_scratch_bytes(size_t transposed_rows) {
-  if (functions().transpose == nullptr) return WideTiles::kSize * sizeof(float);
-  return transposed_rows > 0 ? kTurned * turned_length(transposed_rows) * sizeof(BFloat16) : 0;
+  return functions().scratch_bytes + (transposed_rows > 0 ? turned_size(transposed_rows) * sizeof(BFloat16) : 0);
 }
 
 // A tile of A's columns is turned into rows at a time; these are the left factor of a product like the others.
@@ -237,7 +238,7 @@ void multiply_by_transpose_of(ConstHalfMatrix a, const PackedMatrix& b, Matrix c
   if (functions().transpose == nullptr) return multiply_widened_transpose(a, b, c);
   const size_t length = turned_length(a.rows);
   static thread_local Buffer<BFloat16> turned;
-  turned.reserve_discarding(product_scratch_bytes(a.rows) / sizeof(BFloat16));
+  turned.reserve_discarding(turned_size(a.rows));
   for (size_t begin = 0; begin < c.rows; begin += kTurned) {
     const size_t end = std::min(c.rows, begin + kTurned);
     const HalfMatrix rows(turned.data(), end - begin, PackedMatrix::round_up(a.rows), length);

@@ -54,6 +54,7 @@ struct BFloat16Functions {
   void (*pack_half)(ConstHalfMatrix b, RowRange columns, BFloat16* packed);
   // out's columns beyond a's rows become zero. Null: factors are widened, and need no turning.
   void (*transpose)(ConstHalfMatrix a, HalfMatrix out);
+  size_t scratch_bytes;  // what a thread that has multiplied keeps
 };
 const BFloat16Functions* bfloat16_functions(BFloat16Kernels kernels);  // null: this processor has no such thing
 const BFloat16Functions* amx_functions();

@@ -3,6 +3,7 @@
 // processor's (bfloat16_x86.cc), or in tests functions that do the same on any processor.
 #include <algorithm>
 
+#include "common/buffer.h"
 #include "kernels/bfloat16_gemm.h"
 
 #define CGCN_AVX512_INLINE CGCN_AVX512 __attribute__((always_inline)) inline
@@ -141,23 +142,34 @@ CGCN_AVX512 void transpose_halves(ConstHalfMatrix a, HalfMatrix out) {
     }
 }
 
-// 32 sums of a row, and the bias, to their place.
-CGCN_AVX512_INLINE void store_sums(__m512 first, __m512 second, const float* bias, size_t r, size_t c, const Rows& to) {
-  const size_t rest = to.columns - c;
-  const __mmask16 low = first16(rest), high = first16(rest > 16 ? rest - 16 : 0);
-  if (bias != nullptr) {
-    first = _mm512_add_ps(first, _mm512_maskz_loadu_ps(low, bias + c));
-    second = _mm512_add_ps(second, _mm512_maskz_loadu_ps(high, bias + c + 16));
+// Where 32 columns of sums go, and the bias that is added to them.
+struct SumColumns {
+  Rows to;
+  size_t first;
+  __mmask16 low, high;
+  const float* bias;
+
+  SumColumns(const Rows& rows, size_t column, const float* all_bias)
+      : to(rows),
+        first(column),
+        low(first16(rows.columns - column)),
+        high(first16(rows.columns > column + 16 ? rows.columns - column - 16 : 0)),
+        bias(all_bias) {}
+  CGCN_AVX512_INLINE void store(size_t r, __m512 left, __m512 right) const {
+    if (bias != nullptr) {
+      left = _mm512_add_ps(left, _mm512_maskz_loadu_ps(low, bias + first));
+      right = _mm512_add_ps(right, _mm512_maskz_loadu_ps(high, bias + first + 16));
+    }
+    if (to.is_half()) {
+      _mm512_mask_storeu_epi16(static_cast<BFloat16*>(to.data) + r * to.stride + first, uint32_t{high} << 16 | low,
+                               (__m512i)_mm512_cvtne2ps_pbh(right, left));
+    } else {
+      float* row = static_cast<float*>(to.data) + r * to.stride + first;
+      _mm512_mask_storeu_ps(row, low, left);
+      _mm512_mask_storeu_ps(row + 16, high, right);
+    }
   }
-  if (to.is_half()) {
-    _mm512_mask_storeu_epi16(static_cast<BFloat16*>(to.data) + r * to.stride + c, first32(rest),
-                             join_lanes(first, second));
-  } else {
-    float* row = static_cast<float*>(to.data) + r * to.stride + c;
-    _mm512_mask_storeu_ps(row, low, first);
-    _mm512_mask_storeu_ps(row + 16, high, second);
-  }
-}
+};
 
 // kRows rows by two panels, summed in registers.
 template <int kRows>
@@ -182,7 +194,8 @@ CGCN_AVX512 void multiply_rows(ConstHalfMatrix a, const PackedMatrix& b, size_t 
       return pair;
     });
   if (k < a.columns) add(k, [](const BFloat16* at) { return int{at->bits}; });
-  for (int i = 0; i < kRows; ++i) store_sums(low[i], high[i], bias, r + i, c, to);
+  const SumColumns columns(to, c, bias);
+  for (int i = 0; i < kRows; ++i) columns.store(r + i, low[i], high[i]);
 }
 
 CGCN_AVX512 void multiply_avx512(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
@@ -225,28 +238,40 @@ struct LeftRows {
   size_t whole;
 };
 
-// The rows times two panels, rows k0 … k1 of these, added to `sums` (32 × 32) or, at k0 = 0, put there.
+// Two panels of B, and which of its rows.
+struct RightPanels {
+  const BFloat16 *first, *second;
+  RowRange terms;
+};
+
+// 32 × 32 sums.
+struct SumTiles {
+  float* first;
+  size_t stride;
+  float* lower() const { return first + 16 * stride; }
+};
+
+// The rows times two panels, added to `sums` or, for the first terms, put there.
 template <bool kTwo>
-CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const LeftRows& a, const BFloat16* b0,
-                                                                   const BFloat16* b1, size_t k0, size_t k1,
-                                                                   float* sums) {
-  constexpr size_t kSumStride = 32 * sizeof(float);
-  if (k0 == 0) {
+CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const LeftRows& a, const RightPanels& b,
+                                                                   const SumTiles& sums) {
+  const size_t sum_bytes = sums.stride * sizeof(float);
+  if (b.terms.begin == 0) {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
   } else {
-    _tile_loadd(0, sums, kSumStride);
-    _tile_loadd(1, sums + 16, kSumStride);
+    _tile_loadd(0, sums.first, sum_bytes);
+    _tile_loadd(1, sums.first + 16, sum_bytes);
     if (kTwo) {
-      _tile_loadd(2, sums + 16 * 32, kSumStride);
-      _tile_loadd(3, sums + 16 * 32 + 16, kSumStride);
+      _tile_loadd(2, sums.lower(), sum_bytes);
+      _tile_loadd(3, sums.lower() + 16, sum_bytes);
     }
   }
   const BFloat16 *upper = a.first, *lower = a.first + 16 * a.stride;
   size_t row_bytes = a.stride * sizeof(BFloat16);
-  for (size_t k = k0; k < k1; k += kUnit) {
+  for (size_t k = b.terms.begin; k < b.terms.end; k += kUnit) {
     size_t at = k;
     if (k >= a.whole) {
       upper = a.rest;
@@ -255,8 +280,8 @@ CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const LeftRow
       at = 0;
     }
     _tile_loadd(4, upper + at, row_bytes);
-    _tile_loadd(6, b0 + k * 16, 64);
-    _tile_loadd(7, b1 + k * 16, 64);
+    _tile_loadd(6, b.first + k * 16, 64);
+    _tile_loadd(7, b.second + k * 16, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     if (kTwo) {
@@ -265,61 +290,102 @@ CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const LeftRow
       _tile_dpbf16ps(3, 5, 7);
     }
   }
-  _tile_stored(0, sums, kSumStride);
-  _tile_stored(1, sums + 16, kSumStride);
+  _tile_stored(0, sums.first, sum_bytes);
+  _tile_stored(1, sums.first + 16, sum_bytes);
   if (kTwo) {
-    _tile_stored(2, sums + 16 * 32, kSumStride);
-    _tile_stored(3, sums + 16 * 32 + 16, kSumStride);
+    _tile_stored(2, sums.lower(), sum_bytes);
+    _tile_stored(3, sums.lower() + 16, sum_bytes);
   }
 }
 
-// Rows of A are taken in groups that stay in the second-level cache while the panels of B pass by. Long sums are cut so
-// that the piece of a panel stays in the first level for all rows of a group.
-CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
-  if (a.rows == 0) return;
-  constexpr size_t kGroupBytes = 1280 << 10, kMostGroup = 512, kWholeSum = 1536, kCutSum = 512;
-  const size_t height = PackedMatrix::round_up(b.rows), whole = b.rows / kUnit * kUnit;
-  const size_t fitting = std::clamp<size_t>(kGroupBytes / (2 * height), 2 * kUnit, kMostGroup);
-  const size_t groups = (a.rows + fitting - 1) / fitting;
-  const size_t group = PackedMatrix::round_up((a.rows + groups - 1) / groups);
-  const size_t length = height > kWholeSum ? kCutSum : height;
-  alignas(64) static thread_local float sums[kMostGroup * kUnit];
-  alignas(64) BFloat16 rest[kUnit * kUnit];
-  size_t configured = 0;
-  for (size_t begin = 0; begin < a.rows; begin += group) {
-    const size_t end = std::min(a.rows, begin + group);
-    for (size_t c = 0; c < to.columns; c += kUnit) {
-      const BFloat16 *b0 = b.panel(c), *b1 = b.panel(c + 16);
-      for (size_t k0 = 0; k0 < height; k0 += length) {
-        const size_t k1 = std::min(height, k0 + length);
-        for (size_t r = begin; r < end; r += kUnit) {
-          const size_t rows = std::min(kUnit, end - r);
-          if (rows != configured) configure_tiles(configured = rows);
-          if (k1 > whole)
-            for (size_t i = 0; i < kUnit; ++i)
-              _mm512_store_si512(rest + i * kUnit, i < rows ? load_row(a, r + i, whole) : _mm512_setzero_si512());
-          order_memory();
-          float* place = sums + (r - begin) * kUnit;
-          const LeftRows left{a.row(r), a.stride, rest, whole};
-          if (rows > 16)
-            multiply_tiles<true>(left, b0, b1, k0, k1, place);
-          else
-            multiply_tiles<false>(left, b0, b1, k0, k1, place);
-          order_memory();
-          if (k1 < height) continue;
-          for (size_t i = 0; i < rows; ++i)
-            store_sums(_mm512_load_ps(place + i * kUnit), _mm512_load_ps(place + i * kUnit + 16), bias, r + i, c, to);
-        }
+// A tile of the result at a time. Its sums are cut into stretches, so that the rows of A, as far as they are in one,
+// stay in the second-level cache while the panels of B pass by, and the piece of a panel in the first for all rows.
+class AmxProduct {
+ public:
+  static constexpr size_t kMostRows = 512, kMostColumns = 256, kWholeSum = 1536, kCutSum = 512;
+
+  CGCN_AMX AmxProduct(ConstHalfMatrix a, const PackedMatrix& b, const Rows& to, const float* bias)
+      : a_(a), b_(b), to_(to), bias_(bias), is_cut_(b.rows > kWholeSum) {
+    static thread_local Buffer<float> sums;
+    sums.reserve_discarding(kMostRows * (is_cut_ ? kMostColumns : kUnit));
+    sums_ = sums.data();
+  }
+  CGCN_AMX ~AmxProduct() { _tile_release(); }
+  AmxProduct(const AmxProduct&) = delete;
+  AmxProduct& operator=(const AmxProduct&) = delete;
+
+  CGCN_AMX void multiply(RowRange rows, RowRange columns) {
+    const size_t height = PackedMatrix::round_up(b_.rows), length = is_cut_ ? kCutSum : height;
+    for (size_t k = 0; k < height; k += length)
+      for (size_t c = columns.begin; c < columns.end; c += kUnit) {
+        const RightPanels panels{b_.panel(c), b_.panel(c + 16), {k, std::min(height, k + length)}};
+        multiply(rows, {c, columns.begin}, panels, panels.terms.end == height);
       }
+  }
+
+ private:
+  struct Column {
+    size_t begin, first_of_tile;
+  };
+
+  CGCN_AMX void multiply(RowRange all, Column column, const RightPanels& panels, bool last) {
+    const SumColumns target(to_, column.begin, bias_);
+    const bool in_place = !to_.is_half() && bias_ == nullptr && column.begin + kUnit <= to_.columns;
+    for (size_t r = all.begin; r < all.end; r += kUnit) {
+      const RowRange rows{r, std::min(all.end, r + kUnit)};
+      SumTiles sums{sums_of(r - all.begin, column.begin - column.first_of_tile), kUnit};
+      if (in_place) sums = {static_cast<float*>(to_.data) + r * to_.stride + column.begin, to_.stride};
+      multiply(rows, panels, sums);
+      if (in_place || !last) continue;
+      for (size_t i = 0; i < rows.size(); ++i, sums.first += kUnit)
+        target.store(r + i, _mm512_load_ps(sums.first), _mm512_load_ps(sums.first + 16));
     }
   }
-  _tile_release();
+
+  CGCN_AMX void multiply(RowRange rows, const RightPanels& panels, const SumTiles& sums) {
+    if (rows.size() != configured_) configure_tiles(configured_ = rows.size());
+    const size_t whole = b_.rows / kUnit * kUnit;
+    if (panels.terms.end > whole)
+      for (size_t i = 0; i < kUnit; ++i)
+        _mm512_store_si512(rest_ + i * kUnit,
+                           i < rows.size() ? load_row(a_, rows.begin + i, whole) : _mm512_setzero_si512());
+    order_memory();
+    const LeftRows left{a_.row(rows.begin), a_.stride, rest_, whole};
+    if (rows.size() > 16)
+      multiply_tiles<true>(left, panels, sums);
+    else
+      multiply_tiles<false>(left, panels, sums);
+    order_memory();
+  }
+
+  // Sums that are cut have a place each until they are complete.
+  float* sums_of(size_t row, size_t column) const { return sums_ + ((is_cut_ ? column : 0) * kMostRows + row * kUnit); }
+
+  ConstHalfMatrix a_;
+  const PackedMatrix& b_;
+  const Rows& to_;
+  const float* bias_;
+  bool is_cut_;
+  float* sums_;
+  size_t configured_ = 0;
+  alignas(64) BFloat16 rest_[kUnit * kUnit];
+};
+
+CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
+  if (a.rows == 0) return;
+  const size_t groups = (a.rows + AmxProduct::kMostRows - 1) / AmxProduct::kMostRows;
+  const size_t group = PackedMatrix::round_up((a.rows + groups - 1) / groups);
+  AmxProduct product(a, b, to, bias);
+  for (size_t r = 0; r < a.rows; r += group)
+    for (size_t c = 0; c < to.columns; c += AmxProduct::kMostColumns)
+      product.multiply({r, std::min(a.rows, r + group)}, {c, std::min(to.columns, c + AmxProduct::kMostColumns)});
 }
 
-constexpr BFloat16Functions kAvx512Functions = {multiply_avx512, pack_floats, pack_transposed_floats, pack_halves,
-                                                transpose_halves};
-constexpr BFloat16Functions kAmxFunctions = {multiply_amx, pack_floats, pack_transposed_floats, pack_halves,
-                                             transpose_halves};
+constexpr BFloat16Functions kAvx512Functions = {multiply_avx512, pack_floats,      pack_transposed_floats,
+                                                pack_halves,     transpose_halves, 0};
+constexpr BFloat16Functions kAmxFunctions = {
+    multiply_amx, pack_floats,      pack_transposed_floats,
+    pack_halves,  transpose_halves, AmxProduct::kMostRows* AmxProduct::kMostColumns * sizeof(float)};
 
 }  // namespace
 }  // namespace cgcn::kernels

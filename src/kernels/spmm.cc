@@ -26,6 +26,7 @@ struct Sum {
 };
 
 constexpr size_t kCachedBytes = size_t{16} << 20;  // a source of more is fetched
+constexpr uint64_t kPairsAhead = 8;                // entries of bfloat16 rows, into the first-level cache
 constexpr uint64_t kAhead = 12;                    // entries: 19 KB of rows of 400 columns, on their way at a time
 
 // Into the second-level cache, which has more requests under way than the first.
@@ -83,9 +84,95 @@ size_t aggregate_strips(const Sum& sum, RowRange rows, size_t c) {
   return c;
 }
 
+using HalfSum = Sum<BFloat16, BFloat16, BFloat16>;
+
+#if HWY_TARGET <= HWY_AVX3  // and better
+
+// The same for rows that are bfloat16 throughout, kWords vectors of pairs of columns, of the last `rest` columns: the
+// even ones and the odd ones are summed apart, and no lane changes its place.
+template <int kWords>
+HWY_INLINE void aggregate_pairs(const HalfSum& sum, size_t r, size_t c, size_t rest) {
+  const auto& [a, source, initial, mask, out, fetch_end] = sum;
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> words;
+  const hn::Repartition<uint16_t, decltype(words)> halves;
+  const size_t columns = hn::Lanes(halves);
+  const auto upper = hn::Set(words, 0xFFFF0000u);
+  const auto last = hn::FirstN(halves, rest);
+  const auto pairs = [&](const BFloat16* row, int k) HWY_ATTR {
+    const auto* from = reinterpret_cast<const uint16_t*>(row) + k * columns;
+    return hn::BitCast(words, k + 1 < kWords ? hn::LoadU(halves, from) : hn::MaskedLoad(last, halves, from));
+  };
+  FloatVector even[kWords], odd[kWords];
+  for (int k = 0; k < kWords; ++k) {
+    const auto first = r < initial.rows ? pairs(initial.row(r) + c, k) : hn::Zero(words);
+    even[k] = hn::BitCast(d, hn::ShiftLeft<16>(first));
+    odd[k] = hn::BitCast(d, hn::And(first, upper));
+  }
+  const BFloat16* base = source.data + c;
+  const uint64_t end = a.offsets[r + 1];
+  const uint64_t last_entry = a.offsets[a.rows] - 1;
+  for (uint64_t i = a.offsets[r]; i < end; ++i) {
+    const BFloat16* row = base + a.column_indices[i] * source.stride;
+    const BFloat16* ahead = base + a.column_indices[std::min(i + kPairsAhead, last_entry)] * source.stride;
+    const FloatVector weight = hn::Set(d, a.values[i]);
+    for (int k = 0; k < kWords; ++k) {
+      __builtin_prefetch(ahead + k * columns);
+      const auto both = pairs(row, k);
+      even[k] = hn::MulAdd(weight, hn::BitCast(d, hn::ShiftLeft<16>(both)), even[k]);
+      odd[k] = hn::MulAdd(weight, hn::BitCast(d, hn::And(both, upper)), odd[k]);
+    }
+  }
+  const FloatVector scale = hn::Set(d, mask.scale);
+  for (int k = 0; k < kWords; ++k) {
+    if (!mask.empty()) {
+      even[k] = hn::Mul(even[k], scale);
+      odd[k] = hn::Mul(odd[k], scale);
+    }
+    auto kept =
+        hn::BitCast(halves, hn::Or(hn::ShiftRight<16>(rounded_bits(even[k])), hn::And(rounded_bits(odd[k]), upper)));
+    if (!mask.empty()) kept = hn::IfThenElseZero(hn::LoadMaskBits(halves, mask.row(r) + (c + k * columns) / 8), kept);
+    auto* to = reinterpret_cast<uint16_t*>(out.row(r) + c) + k * columns;
+    if (k + 1 < kWords)
+      hn::StoreU(kept, halves, to);
+    else
+      hn::BlendedStore(kept, last, halves, to);
+  }
+}
+
+template <int kWords>
+void aggregate_pairs_of(size_t count, const HalfSum& sum, RowRange rows, size_t c, size_t rest) {
+  if (count == kWords)
+    for (size_t r = rows.begin; r < rows.end; ++r) aggregate_pairs<kWords>(sum, r, c, rest);
+  else if constexpr (kWords > 1)
+    aggregate_pairs_of<kWords - 1>(count, sum, rows, c, rest);
+}
+
+// Strips of nearly equal width.
+size_t aggregate_pair_strips(const HalfSum& sum, RowRange rows) {
+  constexpr size_t kMostWords = 12;
+  const size_t columns = 2 * hn::Lanes(FloatTag()), width = sum.out.columns, vectors = (width + columns - 1) / columns;
+  const size_t strips = (vectors + kMostWords - 1) / kMostWords;
+  for (size_t i = 0; i < strips; ++i) {
+    const size_t begin = vectors * i / strips, end = vectors * (i + 1) / strips;
+    aggregate_pairs_of<kMostWords>(end - begin, sum, rows, begin * columns,
+                                   std::min(width, end * columns) - (end - 1) * columns);
+  }
+  return width;
+}
+
+#else
+
+size_t aggregate_pair_strips(const HalfSum&, RowRange) { return 0; }
+
+#endif
+
 template <class Sum>
 void aggregate_all_strips(const Sum& sum, RowRange rows) {
-  size_t c = aggregate_strips<8>(sum, rows, 0);
+  size_t c = 0;
+  if constexpr (std::is_same_v<Sum, HalfSum>)
+    if (sum.fetch_end == 0) c = aggregate_pair_strips(sum, rows);
+  c = aggregate_strips<8>(sum, rows, c);
   c = aggregate_strips<4>(sum, rows, c);
   c = aggregate_strips<2>(sum, rows, c);
   c = aggregate_strips<1>(sum, rows, c);
@@ -106,8 +193,8 @@ void aggregate_rows(const SparseView& a, ConstRows source, RowRange rows, ConstR
   const ConstHalfMatrix from = source.halves();
   if (!out.is_half())
     aggregate_sum(Sum<BFloat16, float, float>{a, from, initial.floats(), mask, out.floats()}, rows);
-  else if (initial.is_half())
-    aggregate_sum(Sum<BFloat16, BFloat16, BFloat16>{a, from, initial.halves(), mask, out.halves()}, rows);
+  else if (initial.is_half() || initial.rows == 0)
+    aggregate_sum(HalfSum{a, from, initial.halves(), mask, out.halves()}, rows);
   else
     aggregate_sum(Sum<BFloat16, float, BFloat16>{a, from, initial.floats(), mask, out.halves()}, rows);
 }

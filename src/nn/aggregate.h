@@ -14,14 +14,13 @@ namespace cgcn {
 // a time is a strip of the source, which stays in the caches. Strips begin at multiples of 64, as masks want it; rows
 // are cut as the products cut them.
 template <class Work>
-void for_strips(size_t rows, size_t columns, Work&& work) {
-  constexpr size_t kStrip = 128;
-  const kernels::Tiles tiles = kernels::Tiles::of_rows(rows, 1);
-  const size_t strips = (columns + kStrip - 1) / kStrip;
-  kernels::parallel_tiles(tiles.count() * strips, [&](size_t i) {
-    const size_t column = i / tiles.count() * kStrip;
-    work(tiles.rows(i % tiles.count()), kernels::RowRange{column, std::min(columns, column + kStrip)});
-  });
+void for_strips(const kernels::Rows& out, Work&& work) {
+  constexpr size_t kStripBytes = 512;
+  const kernels::Tiles tiles = kernels::Tiles::of_rows(out.rows, 1);
+  const size_t strip = kStripBytes / kernels::bytes_of(out.precision);
+  const kernels::Cut strips(out.columns, (out.columns + strip - 1) / strip, 64);
+  kernels::parallel_tiles(tiles.count() * strips.count(),
+                          [&](size_t i) { work(tiles.rows(i % tiles.count()), strips[i / tiles.count()]); });
 }
 
 inline kernels::ConstRows columns_of(kernels::ConstRows m, kernels::RowRange columns) {

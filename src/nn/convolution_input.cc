@@ -58,7 +58,7 @@ void ConvolutionInput::drop_sources_backward(const Step& step, Rows gradient) co
 
 void ConvolutionInput::aggregate(const Step& step, const SparseView& a, ConstRows h, ConstRows term, Rows c) const {
   const DropoutMask left = mask_after(step, false), right = mask_after(step, true);
-  for_strips(c.rows, in_, [&](RowRange rows, RowRange columns) {
+  for_strips(c.columns_from(0, in_), [&](RowRange rows, RowRange columns) {
     if (drops_after(step)) {
       draw_dropout(step.dropout_key(stream(false)), step.dropout, rows, columns, left);
       if (concat_) draw_dropout(step.dropout_key(stream(true)), step.dropout, rows, columns, right);

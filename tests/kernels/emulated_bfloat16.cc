@@ -29,6 +29,17 @@ void store_lanes(T* to, uint32_t mask, Vector v) {
     if (mask >> i & 1) to[i] = lanes[i];
 }
 
+// Numbers too small for a normal float are kept, which the instruction flushes.
+simde__m512i round_both(simde__m512 high, simde__m512 low) {
+  const auto first = std::bit_cast<std::array<float, 16>>(low), second = std::bit_cast<std::array<float, 16>>(high);
+  std::array<BFloat16, 32> rounded;
+  for (size_t i = 0; i < 16; ++i) {
+    rounded[i] = to_bfloat16(first[i]);
+    rounded[16 + i] = to_bfloat16(second[i]);
+  }
+  return std::bit_cast<simde__m512i>(rounded);
+}
+
 // The tile unit of a thread, with its faults. Numbers too small for a normal float are kept, which the unit flushes.
 class TileUnit {
  public:
@@ -120,6 +131,8 @@ TileUnit& tile_unit() {
 #define _mm512_maskz_loadu_epi16(mask, from) load_lanes<simde__m512i>(mask, static_cast<const BFloat16*>(from))
 #define _mm512_mask_storeu_ps(to, mask, v) store_lanes<float>(to, mask, v)
 #define _mm512_mask_storeu_epi16(to, mask, v) store_lanes<BFloat16>(to, mask, v)
+#undef _mm512_cvtne2ps_pbh
+#define _mm512_cvtne2ps_pbh(high, low) round_both(high, low)
 #undef _tile_loadd
 #undef _tile_stored
 #undef _tile_zero
