@@ -1,6 +1,7 @@
 #include "common/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -226,12 +227,36 @@ fs::path scratch_folder() {
   return fs::is_directory("/var/tmp", problem) ? "/var/tmp" : fs::temp_directory_path();
 }
 
-uint64_t free_disk_space(const fs::path& path) {
+fs::path cache_folder() {
+  const auto named = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value == '/' ? fs::path(value) : fs::path();  // a relative one is to be ignored
+  };
+  if (const fs::path cache = named("XDG_CACHE_HOME"); !cache.empty()) return cache / "clustergcn";
+  if (const fs::path home = named("HOME"); !home.empty()) return home / ".cache" / "clustergcn";
+  return scratch_folder() / fmt::format("clustergcn-{}", ::geteuid());
+}
+
+namespace {
+
+// The path itself, or the nearest folder above it that exists.
+fs::path nearest_existing(const fs::path& path) {
   std::error_code error;
   fs::path existing = fs::absolute(path, error);
   while (!existing.empty() && !fs::exists(existing, error) && existing != existing.parent_path())
     existing = existing.parent_path();
-  const fs::space_info space = fs::space(existing, error);
+  return existing;
+}
+
+}  // namespace
+
+bool can_be_made(const fs::path& path) {
+  return ::faccessat(AT_FDCWD, nearest_existing(path.parent_path()).c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+uint64_t free_disk_space(const fs::path& path) {
+  std::error_code error;
+  const fs::space_info space = fs::space(nearest_existing(path), error);
   return error ? UINT64_MAX : space.available;
 }
 

@@ -110,7 +110,9 @@ bool is_temporary_name(const std::string& name);
 
 // Whether `inner` is `outer` or lies within it, by what the names stand for.
 bool lies_within(const fs::path& inner, const fs::path& outer);
-fs::path scratch_folder();  // TMPDIR, or a folder on disk: /tmp is often memory itself
+fs::path scratch_folder();               // TMPDIR, or a folder on disk: /tmp is often memory itself
+fs::path cache_folder();                 // of this program for this user; scratch_folder() if the user has no home
+bool can_be_made(const fs::path& path);  // whether the folder that it would lie in, or be made in, can be written to
 uint64_t free_disk_space(const fs::path& path);
 
 }  // namespace cgcn

@@ -162,6 +162,8 @@ Prediction::Prediction(Predictor& predictor, const PredictionRequest& request)
       regression_(predictor.saved().shape.regression) {
   if (regression_ && (kind_ == PredictionKind::kProbabilities || kind_ == PredictionKind::kClassAndProbability))
     throw Error("the model predicts numbers, which have no probabilities", "--what", "leave it out: id,value");
+  if (regression_ && request.calibrated)
+    throw Error("the model predicts numbers, which have no probabilities", "--calibrated", "leave it out");
   const uint32_t layer = choose_layer(request, predictor.num_layers());
   nodes_ = choose_nodes(request, predictor);
   // Embeddings are the model's.

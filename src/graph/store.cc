@@ -237,6 +237,13 @@ void Store::release_pages() const {
   for (const auto& [name, file] : mapped_) file->release(0, file->bytes().size());
 }
 
+fs::path Store::derived(const fs::path& name) const {
+  const fs::path own = path_ / name;
+  std::error_code ignored;
+  if (fs::exists(own, ignored) || can_be_made(own)) return own;
+  return cache_folder() / meta_.at("content_hash").get<std::string>() / name;
+}
+
 uint64_t Store::bytes_on_disk() const {
   uint64_t total = 0;
   if (in_memory_) return in_memory_->graph.stored_bytes() + in_memory_->features.stored_bytes();

@@ -183,7 +183,7 @@ Rows Convolution::backward(const Step& step, Rows gradient) {
   const Rows dh = workspace_->rows(number() - 1, step.batch.rows_of_layer(number() - 1), in());
   const ConstRows past = residual_ && norm_after() ? ConstRows(gradient) : ConstRows();  // goes past the layer
   if (projected_first_)
-    backward_project_first(step, dz.floats(), past.floats(), dh.floats());
+    backward_project_first(step, dz.floats(), dh.floats());  // the last layer, which nothing goes past
   else
     backward_aggregate_first(step, dz, past, dh);
   input_.drop_sources_backward(step, dh);
@@ -225,7 +225,7 @@ void Convolution::backward_products(const Step& step, ConstRows dz, ConstRows pa
   linear_.end_backward();
 }
 
-void Convolution::backward_project_first(const Step& step, ConstMatrix dz, ConstMatrix past, Matrix dh) const {
+void Convolution::backward_project_first(const Step& step, ConstMatrix dz, Matrix dh) const {
   const size_t targets = dz.rows, sources = dh.rows;
   const ConstMatrix h = padded(linear_.input_memory(), sources, in(), Precision::kFloat32).floats();
   const Matrix dp = padded(static_cast<float*>(workspace_->scratch()), sources, out()), dw = linear_.weight_gradient();
@@ -247,13 +247,7 @@ void Convolution::backward_project_first(const Step& step, ConstMatrix dz, Const
     const auto [column, column_end] = row_tiles.columns(i);
     const size_t own_end = std::clamp(targets, row, row_end);  // rows of this tile that are targets too
     const Matrix tile = dh.tile(row, row_end, column, column_end);
-    for (size_t r = 0; past.rows > 0 && r < tile.rows; ++r)
-      if (row + r < own_end)
-        std::copy_n(past.row(row + r) + column, tile.columns, tile.row(r));
-      else
-        std::fill_n(tile.row(r), tile.columns, 0.0f);
-    multiply_transposed(dp.rows_from(row, row_end), left_weight().rows_from(column, column_end), tile,
-                        past.rows > 0 ? 1 : 0);
+    multiply_transposed(dp.rows_from(row, row_end), left_weight().rows_from(column, column_end), tile);
     if (input_.concat())
       multiply_transposed(dz.rows_from(row, own_end), right_weight().rows_from(column, column_end),
                           tile.rows_from(0, own_end - row), 1);

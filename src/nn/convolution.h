@@ -67,8 +67,7 @@ class Convolution final : public Layer {
                          kernels::Rows input_gradient) const;
   void backward_aggregate_first(const Step& step, kernels::ConstRows dz, kernels::ConstRows past,
                                 kernels::Rows dh) const;
-  void backward_project_first(const Step& step, kernels::ConstMatrix dz, kernels::ConstMatrix past,
-                              kernels::Matrix dh) const;
+  void backward_project_first(const Step& step, kernels::ConstMatrix dz, kernels::Matrix dh) const;
 
   bool last_, norm_before_, residual_;
   float identity_ = 1;              // β; 1: W alone

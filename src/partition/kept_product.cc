@@ -32,7 +32,7 @@ std::optional<FeatureMatrix> find_features(const fs::path& path, const char* nam
 }
 
 fs::path store_product(const Store& store, const Normalisation& normalisation) {
-  return store.path() / "cache" / ("aggregated-" + normalisation.name());
+  return store.derived(fs::path("cache") / ("aggregated-" + normalisation.name()));
 }
 
 // Where a product is written that its store's folder does not take.
@@ -108,10 +108,10 @@ FeatureMatrix ensure_product(fs::path path, ProductSource source, const FeatureM
 
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation, Precision precision) {
   const char* suffix = precision == Precision::kBFloat16 ? "-bfloat16" : "";
-  return layout.path / "aggregated" / (normalisation.name() + suffix);
+  return layout.files->derived(fs::path("aggregated") / (normalisation.name() + suffix));
 }
 
-fs::path rounded_path(const ClusterLayout& layout) { return layout.path / "aggregated" / "features-bfloat16"; }
+fs::path rounded_path(const ClusterLayout& layout) { return layout.files->derived("aggregated/features-bfloat16"); }
 
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
                                   const FeatureMatrix* rows_normalised, Precision precision) {

@@ -119,7 +119,7 @@ struct Request {
       file_digest = hex64(checksum(numbers.data(), numbers.size() * sizeof(uint32_t)));
     }
     description = describe(options, parts, file_digest);
-    path = store.path() / "partitions" / (options.name.empty() ? default_name(description) : options.name);
+    path = store.derived(fs::path("partitions") / (options.name.empty() ? default_name(description) : options.name));
   }
   bool is_there() const {
     std::error_code ignored;
@@ -141,12 +141,12 @@ struct Request {
   fs::path path;
 };
 
-void check_disk_space(const Store& store) {
-  const uint64_t needed = store.bytes_on_disk() + (uint64_t{1} << 20), found = free_disk_space(store.path());
+void check_disk_space(const Store& store, const fs::path& path) {
+  const uint64_t needed = store.bytes_on_disk() + (uint64_t{1} << 20), found = free_disk_space(path);
   if (found < needed)
     throw Error(
         fmt::format("a partition may take {} of disk space; {} are free", format_bytes(needed), format_bytes(found)),
-        store.path().string(), "free some disk space");
+        path.string(), "free some disk space");
 }
 
 }  // namespace
@@ -290,7 +290,7 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
     log::note("{} parts were asked for and there are {} nodes: every node is a cluster of its own",
               format_count(options.parts), format_count(nodes.size()));
   const json source = describe_source(store);
-  for (const char* folder : {"partitions", "cache"}) remove_stale_temporaries(store.path() / folder);
+  for (const fs::path& folder : {path.parent_path(), store.derived("cache")}) remove_stale_temporaries(folder);
   std::error_code ignored;
   const auto open = [&] {
     stages->begin(PartitionStage::kOpen);
@@ -303,7 +303,9 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
     return result;
   };
   if (request.is_there()) return open();
-  check_disk_space(store);
+  check_disk_space(store, path);
+  if (const fs::path place = path.parent_path().parent_path(); place != store.path())
+    log::note("{} cannot be written to: its partition and A·X are kept in {}", store.path().string(), place.string());
   const Assignment assignment = options.method == PartitionMethod::kFile
                                     ? assign_from_file(request.numbers, nodes)
                                     : assign_clusters(data, nodes, request.parts, options, *stages, beside);

@@ -500,7 +500,7 @@ def regression_predicts_numbers(work):
     assert records[by['kept_epoch'] - 1] == min(records)
     assert re.search(r'R².*MAE', call('evaluate', f'{work}/numbers-by').stdout)
     call('report', f'{work}/numbers-by', '--output', f'{work}/numbers.html', '--quiet')
-    for arguments in (['predict', f'{work}/numbers-by', '--what', 'probabilities'], ['evaluate', f'{work}/numbers-by', '--smooth', 'both'],
+    for arguments in (['predict', f'{work}/numbers-by', '--what', 'probabilities'], ['predict', f'{work}/numbers-by', '--calibrated'], ['evaluate', f'{work}/numbers-by', '--smooth', 'both'],
                       ['train', f'{work}/numbers', '--class-weights', 'balanced'], ['train', f'{work}/numbers', '--select-by', 'macro-f1'],
                       ['train', f'{work}/many', '--select-by', 'r2']):
         done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=work)
