@@ -73,11 +73,24 @@ uint32_t largest_class(std::span<const float> logits) {
   return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-double softmax_loss(std::span<const float> logits, uint32_t label) {
+namespace {
+
+// Of the logits, each divided by the temperature, over that of the largest: one by its probability.
+double sum_of_exponentials(std::span<const float> logits, double temperature = 1) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float z : logits) sum += std::exp(z - largest);
-  return std::log(sum) + largest - logits[label];
+  for (const float z : logits) sum += std::exp((z - largest) / temperature);
+  return sum;
+}
+
+double softmax_loss(std::span<const float> logits, uint32_t label, double sum) {
+  return std::log(sum) + logits[largest_class(logits)] - logits[label];
+}
+
+}  // namespace
+
+double softmax_loss(std::span<const float> logits, uint32_t label) {
+  return softmax_loss(logits, label, sum_of_exponentials(logits));
 }
 
 double sigmoid_loss(float logit, bool label) {
@@ -101,18 +114,6 @@ void Tally::add(const float* logits, size_t stride, NodeId first_node, std::span
     add_single(logits, stride, first_node, nodes, labels, rule);
 }
 
-namespace {
-
-// The probability of the largest of the logits, each divided by the temperature.
-double confidence_of(std::span<const float> logits, double temperature) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float z : logits) sum += std::exp((z - largest) / temperature);
-  return 1 / sum;
-}
-
-}  // namespace
-
 void Tally::add_single(const float* logits, size_t stride, NodeId first_node, std::span<const NodeId> nodes,
                        const Labels& labels, const OutputRule& rule) {
   std::vector<double> losses(nodes.size()), confidences(nodes.size()), calibrated(nodes.size());
@@ -122,10 +123,11 @@ void Tally::add_single(const float* logits, size_t stride, NodeId first_node, st
       const int32_t label = labels.class_of(nodes[i]);
       if (label < 0) continue;
       const std::span<const float> row(logits + size_t{nodes[i] - first_node} * stride, num_classes_);
-      losses[i] = softmax_loss(row, static_cast<uint32_t>(label));
+      const double sum = sum_of_exponentials(row);
+      losses[i] = softmax_loss(row, static_cast<uint32_t>(label), sum);
       predictions[i] = largest_class(row);
-      confidences[i] = confidence_of(row, 1);
-      if (rule.temperature) calibrated[i] = confidence_of(row, *rule.temperature);
+      confidences[i] = 1 / sum;
+      if (rule.temperature) calibrated[i] = 1 / sum_of_exponentials(row, *rule.temperature);
     }
   });
   for (size_t i = 0; i < nodes.size(); ++i) {
