@@ -1,6 +1,7 @@
 // The products of a step, tile by tile on one thread: OpenBLAS, our own code (kernels/tile_product.h), and, if they
-// were found when this was built, oneDNN's sgemm and libxsmm's kernels. GFLOP/s. Operands come from beyond the
-// second-level cache, as in a step: several copies of them are used in turn.
+// were found when this was built, oneDNN's sgemm and libxsmm's kernels; and in bfloat16 (kernels/bfloat16_gemm.h), the
+// packing not counted. GFLOP/s. Operands come from beyond the second-level cache, as in a step: several copies of them
+// are used in turn.
 //
 //   OMP_NUM_THREADS=1 bench_products          (the variable is for oneDNN, whose threads are OpenMP's)
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "benchmarks/machine.h"
 #include "common/buffer.h"
 #include "common/error.h"
+#include "kernels/bfloat16_gemm.h"
 #include "kernels/blas.h"
 #include "kernels/gemm.h"
 #include "kernels/tile_product.h"
@@ -142,13 +144,92 @@ class LayerCopies {
   std::vector<Copy> copies_;
 };
 
+// The same in bfloat16: what a product takes from the rows is rounded, the other factor is packed.
+class HalfLayerCopies {
+ public:
+  HalfLayerCopies(size_t rows, size_t in, size_t out) : rows_(rows), in_(in), out_(out) {
+    constexpr size_t kBytes = size_t{12} << 20;
+    const size_t bytes = sizeof(BFloat16) * (rows * in + rows * out + in * out);
+    for (size_t i = 0; i < std::clamp<size_t>(kBytes / bytes, 2, 12); ++i) {
+      Copy& copy = copies_.emplace_back();
+      copy.rows = rounded(rows, in, 1);
+      copy.product_gradient = rounded(rows, out, 2);
+      copy.result = Buffer<float>(std::max({rows * padded_stride(in), rows * padded_stride(out), in * out}), 0.0f);
+      const Buffer<float> weight = random_floats(in * out, 3);
+      copy.weight = Buffer<BFloat16>(PackedMatrix::elements(in, out));
+      kernels::pack(ConstMatrix(weight.data(), in, out), {0, out}, copy.weight.data());
+      copy.transposed = Buffer<BFloat16>(PackedMatrix::elements(out, in));
+      kernels::pack_transposed(ConstMatrix(weight.data(), in, out), {0, in}, copy.transposed.data());
+      copy.packed_gradient = Buffer<BFloat16>(PackedMatrix::elements(rows, out));
+      kernels::pack(half(copy.product_gradient, out), {0, out}, copy.packed_gradient.data());
+    }
+  }
+
+  double rate(TileProduct kind) {
+    const double operations = 2e-9 * static_cast<double>(rows_ * in_ * out_ * copies_.size());
+    const int repeats = std::max(1, static_cast<int>(10 / operations));
+    const double seconds = least_seconds(5, [&] {
+      for (int i = 0; i < repeats; ++i)
+        for (Copy& copy : copies_) each_tile(kind, copy);
+    });
+    return operations * repeats / seconds;
+  }
+
+ private:
+  using PackedMatrix = kernels::PackedMatrix;
+  static constexpr auto kHalf = kernels::Precision::kBFloat16;
+  struct Copy {
+    Buffer<BFloat16> rows, product_gradient, weight, transposed, packed_gradient;
+    Buffer<float> result;
+  };
+
+  static Buffer<BFloat16> rounded(size_t rows, size_t columns, uint64_t seed) {
+    const Buffer<float> values = random_floats(rows * kernels::padded_stride(columns, kHalf), seed);
+    Buffer<BFloat16> to(values.size());
+    std::transform(values.data(), values.data() + values.size(), to.data(), to_bfloat16);
+    return to;
+  }
+  kernels::ConstHalfMatrix half(const Buffer<BFloat16>& values, size_t columns) const {
+    return {values.data(), rows_, columns, kernels::padded_stride(columns, kHalf)};
+  }
+
+  void each_tile(TileProduct kind, Copy& copy) const {
+    const size_t unit = PackedMatrix::kUnit, columns = kind == TileProduct::kRightTransposed ? in_ : out_;
+    const bool left = kind == TileProduct::kLeftTransposed;
+    const Tiles tiles = left ? Tiles::of_weights(in_, out_, unit) : Tiles::of_rows(rows_, columns, unit);
+    for (size_t i = 0; i < tiles.count(); ++i) {
+      const auto [row, row_end] = tiles.rows(i);
+      const auto [column, column_end] = tiles.columns(i);
+      if (kind == TileProduct::kPlain)
+        kernels::multiply(half(copy.rows, in_).rows_from(row, row_end),
+                          PackedMatrix{copy.weight.data(), in_, out_}.columns_from(column, column_end),
+                          padded(copy.result.data(), rows_, out_).tile(row, row_end, column, column_end));
+      else if (kind == TileProduct::kRightTransposed)
+        kernels::multiply(
+            half(copy.product_gradient, out_).rows_from(row, row_end),
+            PackedMatrix{copy.transposed.data(), out_, in_}.columns_from(column, column_end),
+            kernels::padded(copy.result.data(), rows_, in_, kHalf).tile(row, row_end, column, column_end));
+      else
+        kernels::multiply_by_transpose_of(
+            half(copy.rows, in_).columns_from(row, row_end),
+            PackedMatrix{copy.packed_gradient.data(), rows_, out_}.columns_from(column, column_end),
+            Matrix(copy.result.data(), in_, out_).tile(row, row_end, column, column_end));
+    }
+  }
+
+  size_t rows_, in_, out_;
+  std::vector<Copy> copies_;
+};
+
 void run() {
   constexpr size_t kShapes[][3] = {{898, 1024, 512}, {898, 1024, 128}, {898, 4096, 2048}, {2052, 1204, 128},
                                    {2052, 256, 128}, {2052, 256, 48},  {1140, 800, 400},  {1140, 800, 48}};
   kernels::prepare_blas();
-  fmt::print("sgemm of OpenBLAS at its best: {:.1f} GFLOP/s\n", sgemm_gflops());
+  fmt::print("sgemm of OpenBLAS at its best: {:.1f} GFLOP/s; bfloat16 by {}\n", sgemm_gflops(),
+             name_of(kernels::best_bfloat16_kernels()));
   for (const auto& [rows, in, out] : kShapes) {
     LayerCopies layer(rows, in, out);
+    HalfLayerCopies half_layer(rows, in, out);
     for (const auto& [kind, name] :
          {std::pair{TileProduct::kPlain, "forward"}, std::pair{TileProduct::kRightTransposed, "input"},
           std::pair{TileProduct::kLeftTransposed, "weight"}}) {
@@ -160,7 +241,7 @@ void run() {
 #ifdef CGCN_LIBXSMM
       fmt::print("  libxsmm {:.1f}", layer.rate(kind, by_libxsmm));
 #endif
-      fmt::print("\n");
+      fmt::print("  bfloat16 {:.0f}\n", half_layer.rate(kind));
       std::fflush(stdout);
     }
   }

@@ -227,14 +227,30 @@ fs::path scratch_folder() {
   return fs::is_directory("/var/tmp", problem) ? "/var/tmp" : fs::temp_directory_path();
 }
 
-fs::path cache_folder() {
-  const auto named = [](const char* variable) {
+namespace {
+
+// A folder that nobody else can write to, made or found.
+bool make_private(const fs::path& folder) {
+  std::error_code ignored;
+  fs::create_directories(folder.parent_path(), ignored);
+  ::mkdir(folder.c_str(), 0700);
+  struct stat found;
+  return ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&
+         (found.st_mode & (S_IWGRP | S_IWOTH)) == 0 && ::faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+}  // namespace
+
+std::optional<fs::path> cache_folder() {
+  const auto within = [](const char* variable, const char* folder) {
     const char* value = std::getenv(variable);
-    return value != nullptr && *value == '/' ? fs::path(value) : fs::path();  // a relative one is to be ignored
+    return value != nullptr && *value == '/' ? fs::path(value) / folder
+                                             : fs::path();  // a relative one is to be ignored
   };
-  if (const fs::path cache = named("XDG_CACHE_HOME"); !cache.empty()) return cache / "clustergcn";
-  if (const fs::path home = named("HOME"); !home.empty()) return home / ".cache" / "clustergcn";
-  return scratch_folder() / fmt::format("clustergcn-{}", ::geteuid());
+  for (const fs::path& place : {within("XDG_CACHE_HOME", "clustergcn"), within("HOME", ".cache/clustergcn"),
+                                scratch_folder() / fmt::format("clustergcn-{}", ::geteuid())})
+    if (!place.empty() && make_private(place)) return place;
+  return std::nullopt;
 }
 
 namespace {

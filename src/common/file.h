@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -110,8 +111,10 @@ bool is_temporary_name(const std::string& name);
 
 // Whether `inner` is `outer` or lies within it, by what the names stand for.
 bool lies_within(const fs::path& inner, const fs::path& outer);
-fs::path scratch_folder();               // TMPDIR, or a folder on disk: /tmp is often memory itself
-fs::path cache_folder();                 // of this program for this user; scratch_folder() if the user has no home
+fs::path scratch_folder();  // TMPDIR, or a folder on disk: /tmp is often memory itself
+// Of this program, for this user alone: in XDG_CACHE_HOME, ~/.cache or scratch_folder(). Made if it does not exist;
+// none if that fails everywhere.
+std::optional<fs::path> cache_folder();
 bool can_be_made(const fs::path& path);  // whether the folder that it would lie in, or be made in, can be written to
 uint64_t free_disk_space(const fs::path& path);
 

@@ -238,10 +238,16 @@ void Store::release_pages() const {
 }
 
 fs::path Store::derived(const fs::path& name) const {
-  const fs::path own = path_ / name;
   std::error_code ignored;
-  if (fs::exists(own, ignored) || can_be_made(own)) return own;
-  return cache_folder() / meta_.at("content_hash").get<std::string>() / name;
+  return fs::exists(path_ / name, ignored) ? path_ / name : place_for(name);
+}
+
+// The checksum is of all that it holds, names of nodes and the kind of the features among it.
+fs::path Store::place_for(const fs::path& name) const {
+  if (can_be_made(path_ / name)) return path_ / name;
+  const std::optional<fs::path> cache = cache_folder();
+  if (!cache) return path_ / name;
+  return *cache / (meta_.at("content_hash").get<std::string>() + "-" + meta_.at("checksum").get<std::string>()) / name;
 }
 
 uint64_t Store::bytes_on_disk() const {

@@ -36,8 +36,9 @@ class Store {
     auto [view, owner] = map_array(name, DTypeOf<T>::name, columns);
     return {{reinterpret_cast<const T*>(view.data()), view.size() / sizeof(T)}, std::move(owner)};
   }
-  // Where something that is derived from it lies or is to be made, such as partitions/NAME: in its folder; if that does
-  // not have it and cannot be written to, in the user's cache, by the content's hash.
+  // Where something that is derived from it is to be made, such as partitions/NAME: in its folder, or if that cannot be
+  // written to in the user's cache. And where it lies, if its folder has it.
+  fs::path place_for(const fs::path& name) const;
   fs::path derived(const fs::path& name) const;
   uint64_t bytes_on_disk() const;
   // Gives back the memory of the mapped pages (they are read again when needed), so that a pass over all stays small.

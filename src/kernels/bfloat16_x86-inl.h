@@ -303,12 +303,16 @@ CGCN_AMX __attribute__((always_inline)) inline void multiply_tiles(const LeftRow
 class AmxProduct {
  public:
   static constexpr size_t kMostRows = 512, kMostColumns = 256, kWholeSum = 1536, kCutSum = 512;
+  static constexpr size_t kScratchBytes = kMostRows * (kMostColumns * sizeof(float) + kUnit * sizeof(BFloat16));
 
   CGCN_AMX AmxProduct(ConstHalfMatrix a, const PackedMatrix& b, const Rows& to, const float* bias)
       : a_(a), b_(b), to_(to), bias_(bias), is_cut_(b.rows > kWholeSum) {
     static thread_local Buffer<float> sums;
+    static thread_local Buffer<BFloat16> rest;
     sums.reserve_discarding(kMostRows * (is_cut_ ? kMostColumns : kUnit));
+    rest.reserve_discarding(kMostRows * kUnit);
     sums_ = sums.data();
+    rest_ = rest.data();
   }
   CGCN_AMX ~AmxProduct() { _tile_release(); }
   AmxProduct(const AmxProduct&) = delete;
@@ -316,6 +320,8 @@ class AmxProduct {
 
   CGCN_AMX void multiply(RowRange rows, RowRange columns) {
     const size_t height = PackedMatrix::round_up(b_.rows), length = is_cut_ ? kCutSum : height;
+    for (size_t r = rows.begin; r < rows.end && height > b_.rows; ++r)
+      _mm512_store_si512(rest_ + (r - rows.begin) * kUnit, load_row(a_, r, whole_terms()));
     for (size_t k = 0; k < height; k += length)
       for (size_t c = columns.begin; c < columns.end; c += kUnit) {
         const RightPanels panels{b_.panel(c), b_.panel(c + 16), {k, std::min(height, k + length)}};
@@ -335,22 +341,17 @@ class AmxProduct {
       const RowRange rows{r, std::min(all.end, r + kUnit)};
       SumTiles sums{sums_of(r - all.begin, column.begin - column.first_of_tile), kUnit};
       if (in_place) sums = {static_cast<float*>(to_.data) + r * to_.stride + column.begin, to_.stride};
-      multiply(rows, panels, sums);
+      multiply(rows, rest_ + (r - all.begin) * kUnit, panels, sums);
       if (in_place || !last) continue;
       for (size_t i = 0; i < rows.size(); ++i, sums.first += kUnit)
         target.store(r + i, _mm512_load_ps(sums.first), _mm512_load_ps(sums.first + 16));
     }
   }
 
-  CGCN_AMX void multiply(RowRange rows, const RightPanels& panels, const SumTiles& sums) {
+  CGCN_AMX void multiply(RowRange rows, const BFloat16* rest, const RightPanels& panels, const SumTiles& sums) {
     if (rows.size() != configured_) configure_tiles(configured_ = rows.size());
-    const size_t whole = b_.rows / kUnit * kUnit;
-    if (panels.terms.end > whole)
-      for (size_t i = 0; i < kUnit; ++i)
-        _mm512_store_si512(rest_ + i * kUnit,
-                           i < rows.size() ? load_row(a_, rows.begin + i, whole) : _mm512_setzero_si512());
     order_memory();
-    const LeftRows left{a_.row(rows.begin), a_.stride, rest_, whole};
+    const LeftRows left{a_.row(rows.begin), a_.stride, rest, whole_terms()};
     if (rows.size() > 16)
       multiply_tiles<true>(left, panels, sums);
     else
@@ -358,6 +359,7 @@ class AmxProduct {
     order_memory();
   }
 
+  size_t whole_terms() const { return b_.rows / kUnit * kUnit; }
   // Sums that are cut have a place each until they are complete.
   float* sums_of(size_t row, size_t column) const { return sums_ + ((is_cut_ ? column : 0) * kMostRows + row * kUnit); }
 
@@ -367,8 +369,8 @@ class AmxProduct {
   const float* bias_;
   bool is_cut_;
   float* sums_;
+  BFloat16* rest_;  // the last columns of a group's rows
   size_t configured_ = 0;
-  alignas(64) BFloat16 rest_[kUnit * kUnit];
 };
 
 CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, const float* bias) {
@@ -383,9 +385,8 @@ CGCN_AMX void multiply_amx(ConstHalfMatrix a, const PackedMatrix& b, Rows to, co
 
 constexpr BFloat16Functions kAvx512Functions = {multiply_avx512, pack_floats,      pack_transposed_floats,
                                                 pack_halves,     transpose_halves, 0};
-constexpr BFloat16Functions kAmxFunctions = {
-    multiply_amx, pack_floats,      pack_transposed_floats,
-    pack_halves,  transpose_halves, AmxProduct::kMostRows* AmxProduct::kMostColumns * sizeof(float)};
+constexpr BFloat16Functions kAmxFunctions = {multiply_amx, pack_floats,      pack_transposed_floats,
+                                             pack_halves,  transpose_halves, AmxProduct::kScratchBytes};
 
 }  // namespace
 }  // namespace cgcn::kernels

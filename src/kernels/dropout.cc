@@ -2,6 +2,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/dropout.cc"
+#include <algorithm>
+
 #include "common/random.h"
 #include "hwy/foreach_target.h"
 #include "kernels/philox-inl.h"
@@ -82,6 +84,23 @@ HWY_INLINE void copy_row(const From* from, const uint8_t* bits, float scale, siz
   for_vectors(
       width, [&](size_t c) HWY_ATTR { store_values(drop(load_values(d, from + c), c), d, to + c); },
       [&](size_t c, size_t rest) HWY_ATTR { store_values(drop(load_values(d, from + c, rest), c), d, to + c, rest); });
+}
+
+// bfloat16 stays what it is, or is scaled.
+HWY_INLINE void copy_row(const BFloat16* from, const uint8_t* bits, float scale, size_t width, BFloat16* to) {
+  size_t c = 0;
+  if (bits == nullptr) {
+    std::copy_n(from, width, to);
+    return;
+  }
+#if HWY_TARGET <= HWY_AVX3
+  const PairTag pairs;
+  for (; c + hn::Lanes(pairs) <= width; c += hn::Lanes(pairs)) {
+    const Pairs values = hn::LoadU(pairs, reinterpret_cast<const uint16_t*>(from + c));
+    hn::StoreU(drop_pairs(split_pairs(values), scale, bits, c), pairs, reinterpret_cast<uint16_t*>(to + c));
+  }
+#endif
+  copy_row<BFloat16, BFloat16>(from + c, bits + c / 8, scale, width - c, to + c);
 }
 
 template <class From, class To>

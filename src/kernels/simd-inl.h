@@ -95,6 +95,33 @@ HWY_INLINE void store_values(FloatVector v, FloatTag d, BFloat16* to, size_t res
   for (size_t i = 0; i < rest; ++i) to[i] = lanes[i];
 }
 
+#if HWY_TARGET <= HWY_AVX3  // and better
+// Pairs of bfloat16 columns: the even ones and the odd ones as float32 lanes, so that no lane changes its place.
+using PairTag = hn::Repartition<uint16_t, FloatTag>;
+using Pairs = hn::Vec<PairTag>;
+struct PairSums {
+  FloatVector even, odd;
+};
+HWY_INLINE PairSums split_pairs(Pairs pairs) {
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> words;
+  const auto both = hn::BitCast(words, pairs);
+  return {hn::BitCast(d, hn::ShiftLeft<16>(both)), hn::BitCast(d, hn::And(both, hn::Set(words, 0xFFFF0000u)))};
+}
+HWY_INLINE Pairs round_pairs(const PairSums& sums) {
+  const hn::RebindToUnsigned<FloatTag> words;
+  const auto upper = hn::And(rounded_bits(sums.odd), hn::Set(words, 0xFFFF0000u));
+  return hn::BitCast(PairTag(), hn::Or(hn::ShiftRight<16>(rounded_bits(sums.even)), upper));
+}
+// Scaled and rounded; columns whose bit is not set become zero. c: the first column, a multiple of the lanes.
+HWY_INLINE Pairs drop_pairs(const PairSums& sums, float scale, const uint8_t* bits, size_t c) {
+  const FloatTag d;
+  const FloatVector scales = hn::Set(d, scale);
+  const Pairs scaled = round_pairs({hn::Mul(sums.even, scales), hn::Mul(sums.odd, scales)});
+  return hn::IfThenElseZero(hn::LoadMaskBits(PairTag(), bits + c / 8), scaled);
+}
+#endif
+
 }  // namespace cgcn::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -88,75 +88,61 @@ using HalfSum = Sum<BFloat16, BFloat16, BFloat16>;
 
 #if HWY_TARGET <= HWY_AVX3  // and better
 
-// The same for rows that are bfloat16 throughout, kWords vectors of pairs of columns, of the last `rest` columns: the
-// even ones and the odd ones are summed apart, and no lane changes its place.
-template <int kWords>
+// The same for rows that are bfloat16 throughout, kVectors vectors of pairs of columns, of the last `rest` columns.
+template <int kVectors>
 HWY_INLINE void aggregate_pairs(const HalfSum& sum, size_t r, size_t c, size_t rest) {
   const auto& [a, source, initial, mask, out, fetch_end] = sum;
   const FloatTag d;
-  const hn::RebindToUnsigned<FloatTag> words;
-  const hn::Repartition<uint16_t, decltype(words)> halves;
-  const size_t columns = hn::Lanes(halves);
-  const auto upper = hn::Set(words, 0xFFFF0000u);
-  const auto last = hn::FirstN(halves, rest);
-  const auto pairs = [&](const BFloat16* row, int k) HWY_ATTR {
+  const PairTag pairs;
+  const size_t columns = hn::Lanes(pairs);
+  const auto last = hn::FirstN(pairs, rest);
+  const auto load = [&](const BFloat16* row, int k) HWY_ATTR {
     const auto* from = reinterpret_cast<const uint16_t*>(row) + k * columns;
-    return hn::BitCast(words, k + 1 < kWords ? hn::LoadU(halves, from) : hn::MaskedLoad(last, halves, from));
+    return split_pairs(k + 1 < kVectors ? hn::LoadU(pairs, from) : hn::MaskedLoad(last, pairs, from));
   };
-  FloatVector even[kWords], odd[kWords];
-  for (int k = 0; k < kWords; ++k) {
-    const auto first = r < initial.rows ? pairs(initial.row(r) + c, k) : hn::Zero(words);
-    even[k] = hn::BitCast(d, hn::ShiftLeft<16>(first));
-    odd[k] = hn::BitCast(d, hn::And(first, upper));
-  }
+  PairSums sums[kVectors];
+  for (int k = 0; k < kVectors; ++k)
+    sums[k] = r < initial.rows ? load(initial.row(r) + c, k) : PairSums{hn::Zero(d), hn::Zero(d)};
   const BFloat16* base = source.data + c;
-  const uint64_t end = a.offsets[r + 1];
-  const uint64_t last_entry = a.offsets[a.rows] - 1;
+  const uint64_t end = a.offsets[r + 1], last_entry = a.offsets[a.rows] - 1;
   for (uint64_t i = a.offsets[r]; i < end; ++i) {
     const BFloat16* row = base + a.column_indices[i] * source.stride;
     const BFloat16* ahead = base + a.column_indices[std::min(i + kPairsAhead, last_entry)] * source.stride;
     const FloatVector weight = hn::Set(d, a.values[i]);
-    for (int k = 0; k < kWords; ++k) {
+    for (int k = 0; k < kVectors; ++k) {
       __builtin_prefetch(ahead + k * columns);
-      const auto both = pairs(row, k);
-      even[k] = hn::MulAdd(weight, hn::BitCast(d, hn::ShiftLeft<16>(both)), even[k]);
-      odd[k] = hn::MulAdd(weight, hn::BitCast(d, hn::And(both, upper)), odd[k]);
+      const PairSums values = load(row, k);
+      sums[k] = {hn::MulAdd(weight, values.even, sums[k].even), hn::MulAdd(weight, values.odd, sums[k].odd)};
     }
   }
-  const FloatVector scale = hn::Set(d, mask.scale);
-  for (int k = 0; k < kWords; ++k) {
-    if (!mask.empty()) {
-      even[k] = hn::Mul(even[k], scale);
-      odd[k] = hn::Mul(odd[k], scale);
-    }
-    auto kept =
-        hn::BitCast(halves, hn::Or(hn::ShiftRight<16>(rounded_bits(even[k])), hn::And(rounded_bits(odd[k]), upper)));
-    if (!mask.empty()) kept = hn::IfThenElseZero(hn::LoadMaskBits(halves, mask.row(r) + (c + k * columns) / 8), kept);
-    auto* to = reinterpret_cast<uint16_t*>(out.row(r) + c) + k * columns;
-    if (k + 1 < kWords)
-      hn::StoreU(kept, halves, to);
+  for (int k = 0; k < kVectors; ++k) {
+    const size_t column = c + k * columns;
+    const Pairs kept = mask.empty() ? round_pairs(sums[k]) : drop_pairs(sums[k], mask.scale, mask.row(r), column);
+    auto* to = reinterpret_cast<uint16_t*>(out.row(r) + column);
+    if (k + 1 < kVectors)
+      hn::StoreU(kept, pairs, to);
     else
-      hn::BlendedStore(kept, last, halves, to);
+      hn::BlendedStore(kept, last, pairs, to);
   }
 }
 
-template <int kWords>
+template <int kVectors>
 void aggregate_pairs_of(size_t count, const HalfSum& sum, RowRange rows, size_t c, size_t rest) {
-  if (count == kWords)
-    for (size_t r = rows.begin; r < rows.end; ++r) aggregate_pairs<kWords>(sum, r, c, rest);
-  else if constexpr (kWords > 1)
-    aggregate_pairs_of<kWords - 1>(count, sum, rows, c, rest);
+  if (count == kVectors)
+    for (size_t r = rows.begin; r < rows.end; ++r) aggregate_pairs<kVectors>(sum, r, c, rest);
+  else if constexpr (kVectors > 1)
+    aggregate_pairs_of<kVectors - 1>(count, sum, rows, c, rest);
 }
 
 // Strips of nearly equal width.
 size_t aggregate_pair_strips(const HalfSum& sum, RowRange rows) {
-  constexpr size_t kMostWords = 12;
+  constexpr size_t kMostVectors = 12;
   const size_t columns = 2 * hn::Lanes(FloatTag()), width = sum.out.columns, vectors = (width + columns - 1) / columns;
-  const size_t strips = (vectors + kMostWords - 1) / kMostWords;
+  const size_t strips = (vectors + kMostVectors - 1) / kMostVectors;
   for (size_t i = 0; i < strips; ++i) {
     const size_t begin = vectors * i / strips, end = vectors * (i + 1) / strips;
-    aggregate_pairs_of<kMostWords>(end - begin, sum, rows, begin * columns,
-                                   std::min(width, end * columns) - (end - 1) * columns);
+    aggregate_pairs_of<kMostVectors>(end - begin, sum, rows, begin * columns,
+                                     std::min(width, end * columns) - (end - 1) * columns);
   }
   return width;
 }

@@ -31,8 +31,8 @@ std::optional<FeatureMatrix> find_features(const fs::path& path, const char* nam
   return std::nullopt;
 }
 
-fs::path store_product(const Store& store, const Normalisation& normalisation) {
-  return store.derived(fs::path("cache") / ("aggregated-" + normalisation.name()));
+fs::path store_product(const Store& store, const Normalisation& normalisation, const char* suffix = "") {
+  return store.derived(fs::path("cache") / ("aggregated-" + normalisation.name() + suffix));
 }
 
 // Where a product is written that its store's folder does not take.
@@ -65,50 +65,60 @@ FeatureMatrix write_product(const ProductSource& source, const nlohmann::json& k
   return finish_features(source.data, "aggregated", key, writer);
 }
 
+// For a product of features whose rows are normalised.
+const char* suffix_of(const FeatureMatrix* rows_normalised) { return rows_normalised != nullptr ? "-rows" : ""; }
+
 enum class Unwritable { kRefuse, kElsewhere };
 
 nlohmann::json product_key(const Dataset& data, const Normalisation& normalisation) {
   return {{"content", data.content_hash}, {"normalisation", normalisation.name()}};
 }
 
-FeatureMatrix ensure_product(fs::path path, ProductSource source, const FeatureMatrix* rows_normalised,
+FeatureMatrix ensure_product(const fs::path& path, ProductSource source, const FeatureMatrix* rows_normalised,
                              Unwritable unwritable) {
   nlohmann::json key = product_key(source.data, source.normalisation);
   if (rows_normalised != nullptr) {
     source.data.features = *rows_normalised;
-    path += "-rows";
     key["rows"] = "normalised";
   }
   if (source.precision == Precision::kBFloat16) key["precision"] = "bfloat16";
   if (auto found = find_features(path, "aggregated", key, source.data.features)) return *std::move(found);
   // What a crash of the machine damages is found by its checksums, and computed again.
   std::unique_ptr<StoreWriter> writer;
+  bool is_elsewhere = false;
+  const auto go_elsewhere = [&](const Error& problem) {
+    writer = write_elsewhere(path, problem);
+    is_elsewhere = true;
+  };
   try {
     writer = std::make_unique<StoreWriter>(path, StagedDirectory::Existing::kReplace, OutputFile::Storing::kLater);
   } catch (const Error& problem) {
     if (unwritable == Unwritable::kRefuse) throw;
-    writer = write_elsewhere(path, problem);
+    go_elsewhere(problem);
   }
   FeatureMatrix product;
   std::error_code ignored;
   try {
     product = write_product(source, key, *writer);
   } catch (const Error& problem) {
-    // Another store may have been put in the place of this one, which is still mapped.
-    if (unwritable == Unwritable::kRefuse || writer->target() != path || fs::exists(path.parent_path(), ignored)) throw;
-    writer = write_elsewhere(path, problem);
+    // Another store may have been put in the place of this one, which is still mapped; the user's cache may be small.
+    const bool in_store = path.parent_path().parent_path() == source.files.path();
+    if (unwritable == Unwritable::kRefuse || is_elsewhere || (in_store && fs::exists(path.parent_path(), ignored)))
+      throw;
+    go_elsewhere(problem);
     product = write_product(source, key, *writer);
   }
   // What lies outside its store is only there as long as it is mapped.
-  if (writer->target() != path) fs::remove_all(writer->target(), ignored);
+  if (is_elsewhere) fs::remove_all(writer->target(), ignored);
   return product;
 }
 
 }  // namespace
 
-fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation, Precision precision) {
+fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation, Precision precision,
+                         const FeatureMatrix* rows_normalised) {
   const char* suffix = precision == Precision::kBFloat16 ? "-bfloat16" : "";
-  return layout.files->derived(fs::path("aggregated") / (normalisation.name() + suffix));
+  return layout.files->derived(fs::path("aggregated") / (normalisation.name() + suffix + suffix_of(rows_normalised)));
 }
 
 fs::path rounded_path(const ClusterLayout& layout) { return layout.files->derived("aggregated/features-bfloat16"); }
@@ -116,7 +126,7 @@ fs::path rounded_path(const ClusterLayout& layout) { return layout.files->derive
 FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisation& normalisation, uint64_t memory,
                                   const FeatureMatrix* rows_normalised, Precision precision) {
   if (!layout.data.features.is_dense()) precision = Precision::kFloat32;
-  return ensure_product(aggregated_path(layout, normalisation, precision),
+  return ensure_product(aggregated_path(layout, normalisation, precision, rows_normalised),
                         {*layout.files, layout.data, normalisation, memory, precision}, rows_normalised,
                         Unwritable::kRefuse);
 }
@@ -134,8 +144,8 @@ FeatureMatrix rounded_features(const ClusterLayout& layout) {
 
 FeatureMatrix aggregated_features(const Store& store, const Normalisation& normalisation, uint64_t memory,
                                   const FeatureMatrix* rows_normalised) {
-  return ensure_product(store_product(store, normalisation), {store, store.dataset(), normalisation, memory},
-                        rows_normalised, Unwritable::kElsewhere);
+  return ensure_product(store_product(store, normalisation, suffix_of(rows_normalised)),
+                        {store, store.dataset(), normalisation, memory}, rows_normalised, Unwritable::kElsewhere);
 }
 
 std::optional<FeatureMatrix> kept_aggregated_features(const Store& store, const Normalisation& normalisation) {

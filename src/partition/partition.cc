@@ -119,7 +119,8 @@ struct Request {
       file_digest = hex64(checksum(numbers.data(), numbers.size() * sizeof(uint32_t)));
     }
     description = describe(options, parts, file_digest);
-    path = store.derived(fs::path("partitions") / (options.name.empty() ? default_name(description) : options.name));
+    const fs::path name = fs::path("partitions") / (options.name.empty() ? default_name(description) : options.name);
+    path = options.replace ? store.place_for(name) : store.derived(name);
   }
   bool is_there() const {
     std::error_code ignored;
@@ -304,8 +305,9 @@ PartitionResult ensure_partition(const Store& store, const PartitionOptions& giv
   };
   if (request.is_there()) return open();
   check_disk_space(store, path);
-  if (const fs::path place = path.parent_path().parent_path(); place != store.path())
-    log::note("{} cannot be written to: its partition and A·X are kept in {}", store.path().string(), place.string());
+  if (path.parent_path() != store.path() / "partitions")
+    log::note("{} cannot be written to: its partition and A·X are kept in {}", store.path().string(),
+              path.parent_path().parent_path().string());
   const Assignment assignment = options.method == PartitionMethod::kFile
                                     ? assign_from_file(request.numbers, nodes)
                                     : assign_clusters(data, nodes, request.parts, options, *stages, beside);

@@ -102,7 +102,8 @@ FeatureMatrix aggregated_features(const ClusterLayout& layout, const Normalisati
                                   kernels::Precision precision = kernels::Precision::kFloat32);
 // Where it is kept.
 fs::path aggregated_path(const ClusterLayout& layout, const Normalisation& normalisation,
-                         kernels::Precision precision = kernels::Precision::kFloat32);
+                         kernels::Precision precision = kernels::Precision::kFloat32,
+                         const FeatureMatrix* rows_normalised = nullptr);
 // X of the layout in bfloat16, rounded once and kept in its folder; X itself if it is not float32.
 FeatureMatrix rounded_features(const ClusterLayout& layout);
 fs::path rounded_path(const ClusterLayout& layout);

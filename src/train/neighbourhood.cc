@@ -8,6 +8,7 @@
 #include "common/mapping_faults.h"
 #include "common/threads.h"
 #include "graph/feature_reader.h"
+#include "kernels/bfloat16_gemm.h"
 #include "kernels/spmm.h"
 #include "train/inference.h"
 
@@ -118,7 +119,10 @@ uint64_t NeighbourhoodInference::bytes() const {
   }
   const uint64_t x = uint64_t{rows_[0].size()} * data_.features.columns();
   const uint64_t blocks = 5 * widest * kInferenceBlock * static_cast<uint64_t>(thread_count());
-  return (most + x + blocks) * sizeof(float) + packed + lists + first_.bytes() + others_.bytes();
+  const uint64_t scratch = model_.options().precision == kernels::Precision::kBFloat16
+                               ? kernels::product_scratch_bytes() * static_cast<uint64_t>(thread_count())
+                               : 0;
+  return (most + x + blocks) * sizeof(float) + packed + scratch + lists + first_.bytes() + others_.bytes();
 }
 
 // Every row at its place in the graph's own blocks, in as few blocks as that takes; then those of the last block.

@@ -505,6 +505,7 @@ def regression_predicts_numbers(work):
                       ['train', f'{work}/many', '--select-by', 'r2']):
         done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, cwd=work)
         assert done.returncode == 2, (arguments, done.returncode, done.stderr)
+        assert arguments[0] != 'predict' or 'the model predicts numbers' in done.stderr, done.stderr
 
 
 def rare_classes(work):

@@ -19,7 +19,7 @@
 namespace cgcn::kernels {
 namespace {
 
-constexpr size_t kRowWidths[] = {1, 3, 8, 15, 16, 17, 31, 64, 100, 121, 130, 257};
+constexpr size_t kRowWidths[] = {1, 3, 8, 15, 16, 17, 31, 64, 100, 121, 130, 257, 385, 801};
 constexpr size_t kRowCount = 9;
 
 // The same numbers in both precisions. Rows are apart by more than their width; what lies between must stay.
