@@ -26,7 +26,6 @@ struct Sum {
 };
 
 constexpr size_t kCachedBytes = size_t{16} << 20;  // a source of more is fetched
-constexpr uint64_t kPairsAhead = 8;                // entries of bfloat16 rows, into the first-level cache
 constexpr uint64_t kAhead = 12;                    // entries: 19 KB of rows of 400 columns, on their way at a time
 
 // Into the second-level cache, which has more requests under way than the first.
@@ -87,6 +86,8 @@ size_t aggregate_strips(const Sum& sum, RowRange rows, size_t c) {
 using HalfSum = Sum<BFloat16, BFloat16, BFloat16>;
 
 #if HWY_TARGET <= HWY_AVX3  // and better
+
+constexpr uint64_t kPairsAhead = 8;  // entries, into the first-level cache
 
 // The same for rows that are bfloat16 throughout, kVectors vectors of pairs of columns, of the last `rest` columns.
 template <int kVectors>
