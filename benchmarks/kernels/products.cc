@@ -3,12 +3,13 @@
 // packing not counted. GFLOP/s. Operands come from beyond the second-level cache, as in a step: several copies of them
 // are used in turn.
 //
-//   OMP_NUM_THREADS=1 bench_products          (the variable is for oneDNN, whose threads are OpenMP's)
+//   OMP_NUM_THREADS=1 bench_products [898x1024x512 …]         (the variable is for oneDNN, whose threads are OpenMP's)
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "benchmarks/machine.h"
@@ -221,13 +222,14 @@ class HalfLayerCopies {
   std::vector<Copy> copies_;
 };
 
-void run() {
+void run(const std::vector<std::string>& only) {
   constexpr size_t kShapes[][3] = {{898, 1024, 512}, {898, 1024, 128}, {898, 4096, 2048}, {2052, 1204, 128},
                                    {2052, 256, 128}, {2052, 256, 48},  {1140, 800, 400},  {1140, 800, 48}};
   kernels::prepare_blas();
   fmt::print("sgemm of OpenBLAS at its best: {:.1f} GFLOP/s; bfloat16 by {}\n", sgemm_gflops(),
              name_of(kernels::best_bfloat16_kernels()));
   for (const auto& [rows, in, out] : kShapes) {
+    if (!only.empty() && std::ranges::find(only, fmt::format("{}x{}x{}", rows, in, out)) == only.end()) continue;
     LayerCopies layer(rows, in, out);
     HalfLayerCopies half_layer(rows, in, out);
     for (const auto& [kind, name] :
@@ -250,9 +252,9 @@ void run() {
 }  // namespace
 }  // namespace cgcn::bench
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    cgcn::bench::run();
+    cgcn::bench::run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

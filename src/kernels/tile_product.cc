@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "kernels/tile_product.cc"
 #include <algorithm>
 #include <span>
+#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
@@ -37,50 +38,71 @@ struct PanelProduct {
   bool keep;
 };
 
-// kRows rows from row r on. kTail: one vector, of which only c.columns lanes count.
+// kRows rows from row r on. kTail: the last vector's lanes count only up to c.columns. Loops over sums are unrolled to
+// the end, or they would not stay in registers.
 template <int kRows, int kVectors, bool kTransposed, bool kTail>
 HWY_INLINE void multiply_rows(const PanelProduct& p, size_t r) {
   const FloatTag d;
-  const size_t lanes = hn::Lanes(d);
+  const size_t lanes = hn::Lanes(d), a_stride = p.a_stride, b_stride = p.b_stride, c_stride = p.c.stride;
+  const float* a = p.a + r * (kTransposed ? 1 : a_stride);
+  const float* b = p.b;
+  float* const c = p.c.row(r);
   FloatVector sums[kRows][kVectors];
-  for (int i = 0; i < kRows; ++i)
+  HWY_UNROLL(8)
+  for (int i = 0; i < kRows; ++i) {
+    HWY_UNROLL(3)
     for (int v = 0; v < kVectors; ++v) {
       sums[i][v] = hn::Zero(d);
-      hwy::Prefetch(p.c.row(r + i) + v * lanes);
-    }
-  const float* a = p.a + r * (kTransposed ? 1 : p.a_stride);
-  const float* b = p.b;
-  for (size_t line = 0; line < p.terms; line += kLine) {
-    if constexpr (!kTransposed)
-      for (int i = 0; i < kRows; ++i) hwy::Prefetch(a + (i + kRows) * p.a_stride + line);  // the rows that come next
-    const size_t end = std::min(p.terms, line + kLine);
-    HWY_UNROLL(4)
-    for (size_t k = line; k < end; ++k, b += p.b_stride) {
-      if constexpr (kTransposed) hwy::Prefetch(a + (k + kTermsAhead) * p.a_stride);
-      FloatVector right[kVectors];
-      for (int v = 0; v < kVectors; ++v) {
-        if constexpr (kTransposed) hwy::Prefetch(b + kTermsAhead * p.b_stride + v * lanes);  // rows far apart
-        right[v] = hn::LoadU(d, b + v * lanes);
-      }
-      for (int i = 0; i < kRows; ++i) {
-        const FloatVector left = hn::Set(d, kTransposed ? a[k * p.a_stride + i] : a[i * p.a_stride + k]);
-        for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
-      }
+      hwy::Prefetch(c + i * c_stride + v * lanes);
     }
   }
-  for (int i = 0; i < kRows; ++i)
+  const auto add_term = [&](size_t k) HWY_ATTR {
+    if constexpr (kTransposed) hwy::Prefetch(a + kTermsAhead * a_stride);
+    FloatVector right[kVectors];
+    HWY_UNROLL(3)
     for (int v = 0; v < kVectors; ++v) {
-      float* to = p.c.row(r + i) + v * lanes;
-      if constexpr (kTail) {
-        const FloatVector before = p.keep ? load_first(d, to, p.c.columns) : hn::Zero(d);
-        store_first(hn::Add(sums[i][v], before), d, to, p.c.columns);
-      } else {
-        hn::StoreU(p.keep ? hn::Add(sums[i][v], hn::LoadU(d, to)) : sums[i][v], d, to);
+      if constexpr (kTransposed) hwy::Prefetch(b + kTermsAhead * b_stride + v * lanes);  // rows far apart
+      right[v] = hn::LoadU(d, b + v * lanes);
+    }
+    HWY_UNROLL(8)
+    for (int i = 0; i < kRows; ++i) {
+      const FloatVector left = hn::Set(d, kTransposed ? a[i] : a[i * a_stride + k]);
+      HWY_UNROLL(3)
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
+    }
+    if constexpr (kTransposed) a += a_stride;
+    b += b_stride;
+  };
+  size_t k = 0;
+  for (; k + kLine <= p.terms; k += kLine) {
+    if constexpr (!kTransposed)
+      for (int i = 0; i < kRows; ++i) hwy::Prefetch(a + (i + kRows) * a_stride + k);  // the rows that come next
+    HWY_UNROLL(4)
+    for (size_t t = k; t < k + kLine; ++t) add_term(t);
+  }
+  for (; k < p.terms; ++k) add_term(k);
+  const auto put = [&](auto keep) HWY_ATTR {
+    HWY_UNROLL(8)
+    for (int i = 0; i < kRows; ++i) {
+      HWY_UNROLL(3)
+      for (int v = 0; v < kVectors; ++v) {
+        float* to = c + i * c_stride + v * lanes;
+        if (kTail && v + 1 == kVectors) {
+          const size_t rest = p.c.columns - v * lanes;
+          store_first(keep ? hn::Add(sums[i][v], load_first(d, to, rest)) : sums[i][v], d, to, rest);
+        } else {
+          hn::StoreU(keep ? hn::Add(sums[i][v], hn::LoadU(d, to)) : sums[i][v], d, to);
+        }
       }
     }
+  };
+  if (p.keep)
+    put(std::true_type());
+  else
+    put(std::false_type());
 }
 
-template <int kVectors, bool kTransposed, bool kTail = false>
+template <int kVectors, bool kTransposed, bool kTail>
 void multiply_panel(const PanelProduct& p) {
   size_t r = 0;
   for (; r + kMostRows <= p.c.rows; r += kMostRows) multiply_rows<kMostRows, kVectors, kTransposed, kTail>(p, r);
@@ -88,12 +110,14 @@ void multiply_panel(const PanelProduct& p) {
   for (; r < p.c.rows; ++r) multiply_rows<1, kVectors, kTransposed, kTail>(p, r);
 }
 
-template <bool kTransposed>
+template <bool kTransposed, int kVectors = kMostVectors>
 void multiply_panel_of(size_t vectors, const PanelProduct& p) {
-  if (vectors == 0) return multiply_panel<1, kTransposed, true>(p);
-  if (vectors == 1) return multiply_panel<1, kTransposed>(p);
-  if (vectors == 2) return multiply_panel<2, kTransposed>(p);
-  if constexpr (kMostVectors > 2) multiply_panel<3, kTransposed>(p);
+  if constexpr (kVectors > 1)
+    if (vectors < kVectors) return multiply_panel_of<kTransposed, kVectors - 1>(vectors, p);
+  if (p.c.columns % hn::Lanes(FloatTag()) == 0)
+    multiply_panel<kVectors, kTransposed, false>(p);
+  else
+    multiply_panel<kVectors, kTransposed, true>(p);
 }
 
 // to(k, j) = b(k, j), `width` columns, those beyond b's are zero.
@@ -141,12 +165,12 @@ struct Product {
 // A panel of columns and its stretch of terms, packed or where it lies.
 PanelProduct right_factor(const Product& product, RowRange terms, RowRange columns, float* packed) {
   const auto& [kind, a, b, c, _] = product;
-  const size_t lanes = hn::Lanes(FloatTag()), width = std::max(columns.size() / lanes, size_t{1}) * lanes;
+  const size_t lanes = hn::Lanes(FloatTag()), width = (columns.size() + lanes - 1) / lanes * lanes;
   PanelProduct p{nullptr, a.stride, packed, width, terms.size(), c.columns_from(columns.begin, columns.end), false};
   if (kind == TileProduct::kRightTransposed) {
     pack_transposed_panel(b.tile(columns.begin, columns.end, terms.begin, terms.end), width, packed);
   } else if (const ConstMatrix own = b.tile(terms.begin, terms.end, columns.begin, columns.end);
-             kind == TileProduct::kLeftTransposed && columns.size() >= lanes) {
+             kind == TileProduct::kLeftTransposed && columns.size() == width) {
     p.b = own.data;  // rows of nodes, whose stride suits the cache: no copy
     p.b_stride = own.stride;
   } else {
@@ -169,10 +193,11 @@ void multiply_terms(const Product& product, RowRange terms, std::span<const RowR
       p.a = left_transposed ? a.row(terms.begin) + r : a.row(r) + terms.begin;
       p.c = p.c.rows_from(r, std::min(c.rows, r + kRowsAtOnce));
       p.keep = keep;
+      const size_t vectors = (panels[i].size() + lanes - 1) / lanes;
       if (left_transposed)
-        multiply_panel_of<true>(panels[i].size() / lanes, p);
+        multiply_panel_of<true>(vectors, p);
       else
-        multiply_panel_of<false>(panels[i].size() / lanes, p);
+        multiply_panel_of<false>(vectors, p);
     }
 }
 
@@ -237,12 +262,10 @@ bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix 
     for (size_t r = 0; r < c.rows; ++r) std::fill_n(c.row(r), c.columns, 0.0f);
   HWY_ALIGN float packed[kTermsAtOnce * std::max(kPanelsAtOnce * kMostVectors * HWY_LANES(float), kListColumns)];
   const Product product{kind, a, b, c, packed};
-  const size_t vectors = c.columns / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
-  const bool tail = vectors * lanes < c.columns;
-  // Of nearly equal width: a narrow one reads the left factor as often as a wide one. Then what is left of a vector.
+  const size_t vectors = (c.columns + lanes - 1) / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
+  // Of nearly equal width: a narrow one reads the left factor as often as a wide one.
   const auto panel = [&](size_t i) {
-    return i == panels ? RowRange{vectors * lanes, c.columns}
-                       : RowRange{vectors * i / panels * lanes, vectors * (i + 1) / panels * lanes};
+    return RowRange{vectors * i / panels * lanes, std::min(c.columns, vectors * (i + 1) / panels * lanes)};
   };
   for (size_t k = 0; k < inner; k += kTermsAtOnce) {
     const RowRange terms{k, std::min(inner, k + kTermsAtOnce)};
@@ -253,9 +276,9 @@ bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix 
         multiply_listed_terms(product, terms, {column, std::min(c.columns, column + at_once)}, add);
       continue;
     }
-    for (size_t i = 0; i < panels + tail; i += kPanelsAtOnce) {
+    for (size_t i = 0; i < panels; i += kPanelsAtOnce) {
       RowRange group[kPanelsAtOnce];
-      const size_t count = std::min(kPanelsAtOnce, panels + tail - i);
+      const size_t count = std::min(kPanelsAtOnce, panels - i);
       for (size_t j = 0; j < count; ++j) group[j] = panel(i + j);
       multiply_terms(product, terms, {group, count}, add);
     }
