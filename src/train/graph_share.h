@@ -18,7 +18,7 @@
 
 namespace cgcn {
 
-inline constexpr size_t kInferenceBlock = 256;  // rows that are multiplied together
+inline constexpr size_t kInferenceBlock = 512;  // rows that are multiplied together
 
 class GraphShare {
  public:
