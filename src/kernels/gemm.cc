@@ -29,6 +29,13 @@ void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
     call_sgemm(CblasNoTrans, CblasNoTrans, a.columns, a, b, c, keep);
 }
 
+void multiply_and_add(ConstMatrix a, ConstMatrix b, const float* bias, Matrix c) {
+  CGCN_CHECK(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows);
+  if (multiply_tile(TileProduct::kPlain, a, b, c, 0, bias)) return;
+  for (size_t r = 0; r < c.rows; ++r) std::copy_n(bias, c.columns, c.row(r));
+  call_sgemm(CblasNoTrans, CblasNoTrans, a.columns, a, b, c, 1);
+}
+
 // Our own sums a row by itself; OpenBLAS's kernels differ from row to row.
 bool rows_are_independent() { return multiply_tile(TileProduct::kPlain, {}, {}, {}, 0); }
 

@@ -11,6 +11,7 @@ namespace cgcn::kernels {
 
 // C = A·B + keep·C, C = A·Bᵀ + keep·C, C = Aᵀ·B + keep·C. keep is 0 (C need not be initialised) or 1.
 void multiply(ConstMatrix a, ConstMatrix b, Matrix c, float keep = 0);
+void multiply_and_add(ConstMatrix a, ConstMatrix b, const float* bias, Matrix c);  // bias: to every row of A·B
 void multiply_transposed(ConstMatrix a, ConstMatrix b_transposed, Matrix c, float keep = 0);
 void multiply_by_transpose_of(ConstMatrix a_transposed, ConstMatrix b, Matrix c, float keep = 0);
 

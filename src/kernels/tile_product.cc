@@ -35,6 +35,7 @@ struct PanelProduct {
   size_t b_stride;
   size_t terms;
   Matrix c;
+  const float* bias;  // if not null, and C is not kept
   bool keep;
 };
 
@@ -81,25 +82,29 @@ HWY_INLINE void multiply_rows(const PanelProduct& p, size_t r) {
     for (size_t t = k; t < k + kLine; ++t) add_term(t);
   }
   for (; k < p.terms; ++k) add_term(k);
-  const auto put = [&](auto keep) HWY_ATTR {
+  // adds: a row at `other`, and then each stride floats on, is added.
+  const auto put = [&](auto adds, const float* other, size_t stride) HWY_ATTR {
     HWY_UNROLL(8)
     for (int i = 0; i < kRows; ++i) {
       HWY_UNROLL(3)
       for (int v = 0; v < kVectors; ++v) {
         float* to = c + i * c_stride + v * lanes;
+        const float* from = adds ? other + i * stride + v * lanes : nullptr;
         if (kTail && v + 1 == kVectors) {
           const size_t rest = p.c.columns - v * lanes;
-          store_first(keep ? hn::Add(sums[i][v], load_first(d, to, rest)) : sums[i][v], d, to, rest);
+          store_first(adds ? hn::Add(sums[i][v], load_first(d, from, rest)) : sums[i][v], d, to, rest);
         } else {
-          hn::StoreU(keep ? hn::Add(sums[i][v], hn::LoadU(d, to)) : sums[i][v], d, to);
+          hn::StoreU(adds ? hn::Add(sums[i][v], hn::LoadU(d, from)) : sums[i][v], d, to);
         }
       }
     }
   };
   if (p.keep)
-    put(std::true_type());
+    put(std::true_type(), c, c_stride);
+  else if (p.bias != nullptr)
+    put(std::true_type(), p.bias, 0);
   else
-    put(std::false_type());
+    put(std::false_type(), nullptr, 0);
 }
 
 template <int kVectors, bool kTransposed, bool kTail>
@@ -159,14 +164,22 @@ struct Product {
   TileProduct kind;
   ConstMatrix a, b;
   Matrix c;
+  const float* bias;
   float* packed;  // room for kTermsAtOnce rows of kPanelsAtOnce panels
 };
 
 // A panel of columns and its stretch of terms, packed or where it lies.
 PanelProduct right_factor(const Product& product, RowRange terms, RowRange columns, float* packed) {
-  const auto& [kind, a, b, c, _] = product;
+  const auto& [kind, a, b, c, bias, _] = product;
   const size_t lanes = hn::Lanes(FloatTag()), width = (columns.size() + lanes - 1) / lanes * lanes;
-  PanelProduct p{nullptr, a.stride, packed, width, terms.size(), c.columns_from(columns.begin, columns.end), false};
+  PanelProduct p{nullptr,
+                 a.stride,
+                 packed,
+                 width,
+                 terms.size(),
+                 c.columns_from(columns.begin, columns.end),
+                 bias != nullptr ? bias + columns.begin : nullptr,
+                 false};
   if (kind == TileProduct::kRightTransposed) {
     pack_transposed_panel(b.tile(columns.begin, columns.end, terms.begin, terms.end), width, packed);
   } else if (const ConstMatrix own = b.tile(terms.begin, terms.end, columns.begin, columns.end);
@@ -181,7 +194,7 @@ PanelProduct right_factor(const Product& product, RowRange terms, RowRange colum
 
 // A stretch of terms, and several panels of columns.
 void multiply_terms(const Product& product, RowRange terms, std::span<const RowRange> panels, bool keep) {
-  const auto& [kind, a, b, c, packed] = product;
+  const auto& [kind, a, b, c, _, packed] = product;
   const size_t lanes = hn::Lanes(FloatTag());
   const bool left_transposed = kind == TileProduct::kLeftTransposed;
   PanelProduct products[kPanelsAtOnce];
@@ -203,7 +216,7 @@ void multiply_terms(const Product& product, RowRange terms, std::span<const RowR
 
 // The left factor's rows r … of a stretch of terms.
 ConstMatrix left_rows(const Product& product, RowRange rows, RowRange terms, float* turned) {
-  const auto& [kind, a, b, c, _] = product;
+  const auto& [kind, a, b, c, bias, packed] = product;
   if (kind != TileProduct::kLeftTransposed) return a.tile(rows.begin, rows.end, terms.begin, terms.end);
   pack_transposed_panel(a.tile(terms.begin, terms.end, rows.begin, rows.end), terms.size(), turned);
   return {turned, rows.size(), terms.size()};
@@ -214,7 +227,7 @@ ConstMatrix left_rows(const Product& product, RowRange rows, RowRange terms, flo
 constexpr double kEvenShare = kManyRegisters ? 0.7 : 0.5;
 
 bool lists_pay(const Product& product, RowRange terms) {
-  const auto& [kind, a, b, c, _] = product;
+  const auto& [kind, a, b, c, bias, packed] = product;
   constexpr size_t kFewColumns = 64;
   if (c.columns < kFewColumns || c.columns % hn::Lanes(FloatTag()) != 0) return false;
   const bool left_transposed = kind == TileProduct::kLeftTransposed;
@@ -226,7 +239,7 @@ bool lists_pay(const Product& product, RowRange terms) {
 // A stretch of terms by lists (sparse_terms-inl.h), for up to kListColumns columns.
 void multiply_listed_terms(const Product& product, RowRange terms, RowRange columns, bool keep) {
   using Lists = TermLists<kTermsAtOnce>;
-  const auto& [kind, a, b, c, _] = product;
+  const auto& [kind, a, b, c, bias, packed] = product;
   const size_t lanes = hn::Lanes(FloatTag()), vectors = columns.size() / lanes;
   const size_t strips = (vectors + kStripVectors - 1) / kStripVectors;
   const auto strip = [&](size_t i) {
@@ -256,12 +269,20 @@ void multiply_listed_terms(const Product& product, RowRange terms, RowRange colu
   }
 }
 
-bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
+void begin_rows(const float* bias, Matrix c) {
+  for (size_t r = 0; r < c.rows; ++r) {
+    if (bias != nullptr)
+      std::copy_n(bias, c.columns, c.row(r));
+    else
+      std::fill_n(c.row(r), c.columns, 0.0f);
+  }
+}
+
+bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep, const float* bias) {
   const size_t lanes = hn::Lanes(FloatTag()), inner = kind == TileProduct::kLeftTransposed ? a.rows : a.columns;
-  if (inner == 0 && keep == 0)
-    for (size_t r = 0; r < c.rows; ++r) std::fill_n(c.row(r), c.columns, 0.0f);
+  if (inner == 0 && keep == 0) begin_rows(bias, c);
   HWY_ALIGN float packed[kTermsAtOnce * std::max(kPanelsAtOnce * kMostVectors * HWY_LANES(float), kListColumns)];
-  const Product product{kind, a, b, c, packed};
+  const Product product{kind, a, b, c, bias, packed};
   const size_t vectors = (c.columns + lanes - 1) / lanes, panels = (vectors + kMostVectors - 1) / kMostVectors;
   // Of nearly equal width: a narrow one reads the left factor as often as a wide one.
   const auto panel = [&](size_t i) {
@@ -269,8 +290,12 @@ bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix 
   };
   for (size_t k = 0; k < inner; k += kTermsAtOnce) {
     const RowRange terms{k, std::min(inner, k + kTermsAtOnce)};
-    const bool add = keep != 0 || k > 0;
+    bool add = keep != 0 || k > 0;
     if (lists_pay(product, terms)) {
+      if (!add && bias != nullptr) {
+        begin_rows(bias, c);
+        add = true;
+      }
       const size_t at_once = kind == TileProduct::kLeftTransposed ? c.columns : kListColumns;
       for (size_t column = 0; column < c.columns; column += at_once)
         multiply_listed_terms(product, terms, {column, std::min(c.columns, column + at_once)}, add);
@@ -288,7 +313,7 @@ bool multiply_by_vectors(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix 
 
 #else
 
-bool multiply_by_vectors(TileProduct, ConstMatrix, ConstMatrix, Matrix, float) { return false; }
+bool multiply_by_vectors(TileProduct, ConstMatrix, ConstMatrix, Matrix, float, const float*) { return false; }
 
 #endif
 
@@ -300,8 +325,8 @@ namespace cgcn::kernels {
 
 HWY_EXPORT(multiply_by_vectors);
 
-bool multiply_tile(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep) {
-  return HWY_DYNAMIC_DISPATCH(multiply_by_vectors)(kind, a, b, c, keep);
+bool multiply_tile(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep, const float* bias) {
+  return HWY_DYNAMIC_DISPATCH(multiply_by_vectors)(kind, a, b, c, keep, bias);
 }
 
 }  // namespace cgcn::kernels

@@ -12,7 +12,8 @@ namespace cgcn::kernels {
 
 enum class TileProduct { kPlain, kRightTransposed, kLeftTransposed };  // A·B, A·Bᵀ, Aᵀ·B
 
-// C = product + keep·C; keep is 0 or 1. False, and nothing is done, without AVX2: OpenBLAS is taken.
-bool multiply_tile(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep);
+// C = product + keep·C; keep is 0 or 1. bias: if keep is 0, a row that is added to each of the product. False, and
+// nothing is done, without AVX2: OpenBLAS is taken.
+bool multiply_tile(TileProduct kind, ConstMatrix a, ConstMatrix b, Matrix c, float keep, const float* bias = nullptr);
 
 }  // namespace cgcn::kernels

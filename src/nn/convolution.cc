@@ -167,10 +167,12 @@ void Convolution::project_and_aggregate(const SparseView& a, ConstMatrix h, Matr
     const auto [column, column_end] = is_own ? own.columns(tile) : projected.columns(tile);
     const Matrix to = (is_own ? z : projection).tile(row, row_end, column, column_end);
     const ConstMatrix from = h.rows_from(row, row_end);
-    if (is_own)
-      multiply_right(from, column, linear_.begin_tile(to, column), to);
+    if (!is_own)
+      multiply(from, left_weight().columns_from(column, column_end), to);
+    else if (input_.concat())
+      linear_.multiply_first(from, right_weight().columns_from(column, column_end), column, to);
     else
-      multiply_left(from, column, 0, to);
+      linear_.begin_tile(to, column);
   });
   const bool begun = input_.concat() || linear_.bias() != nullptr;
   aggregate_all(a, projection, begun ? ConstMatrix(z) : ConstMatrix(), z);
@@ -278,11 +280,15 @@ void Convolution::project(ConstRows h, const BFloat16* packed, Matrix messages, 
   }
   const ConstMatrix rows_of_h = h.floats();
   kernels::parallel_product(messages, [&](RowRange rows, size_t column, Matrix tile) {
-    multiply_left(rows_of_h.rows_from(rows.begin, rows.end), column, 0, tile);
+    multiply(rows_of_h.rows_from(rows.begin, rows.end), left_weight().columns_from(column, column + tile.columns),
+             tile);
   });
   kernels::parallel_product(kept, [&](RowRange rows, size_t column, Matrix tile) {
-    const float begun = linear_.begin_tile(tile, column);
-    if (multiply_right(rows_of_h.rows_from(rows.begin, rows.end), column, begun, tile) == 0) clear_rows(tile);
+    if (input_.concat())
+      linear_.multiply_first(rows_of_h.rows_from(rows.begin, rows.end),
+                             right_weight().columns_from(column, column + tile.columns), column, tile);
+    else if (linear_.begin_tile(tile, column) == 0)
+      clear_rows(tile);
   });
 }
 
@@ -324,9 +330,11 @@ void Convolution::infer_product(ConstRows left, ConstRows own, const BFloat16* p
   }
   const ConstMatrix sums = left.floats(), h = own.floats();
   kernels::parallel_product(z, [&](RowRange range, size_t column, Matrix tile) {
-    const float begun = linear_.begin_tile(tile, column);
-    const float keep = multiply_left(sums.rows_from(range.begin, range.end), column, begun, tile);
-    multiply_right(h.rows_from(range.begin, range.end), column, keep, tile);
+    const size_t end = column + tile.columns;
+    linear_.multiply_first(sums.rows_from(range.begin, range.end), left_weight().columns_from(column, end), column,
+                           tile);
+    if (input_.concat())
+      multiply(h.rows_from(range.begin, range.end), right_weight().columns_from(column, end), tile, 1);
   });
 }
 
@@ -336,17 +344,6 @@ ConstRows Convolution::activate_own(ConstRows below, RowBuffer& memory) const {
   memory = RowBuffer(below.rows, in(), below.precision);
   activation_.apply(nullptr, widened(below, wide), {}, memory.rows());
   return memory.rows();
-}
-
-float Convolution::multiply_left(ConstMatrix rows, size_t column, float keep, Matrix z) const {
-  multiply(rows, left_weight().columns_from(column, column + z.columns), z, keep);
-  return 1;
-}
-
-float Convolution::multiply_right(ConstMatrix rows, size_t column, float keep, Matrix z) const {
-  if (!input_.concat()) return keep;
-  multiply(rows, right_weight().columns_from(column, column + z.columns), z, keep);
-  return 1;
 }
 
 }  // namespace cgcn

@@ -47,11 +47,8 @@ class Convolution final : public Layer {
   bool projects_first(const Step& step) const;
   bool norm_after() const { return activation_.on() && !norm_before_; }
   bool maps_identity() const { return identity_ < 1; }
-  // What forward, message and infer share: h where it is not the input itself; a tile of rows·W_left and, if there is
-  // one, of rows·W_right, added to what is kept of z, whose first column is `column`; and H_l of z.
+  // What forward, message and infer share: h where it is not the input itself, and H_l of z.
   kernels::ConstRows activate_own(kernels::ConstRows below, kernels::RowBuffer& memory) const;
-  float multiply_left(kernels::ConstMatrix rows, size_t column, float keep, kernels::Matrix z) const;
-  float multiply_right(kernels::ConstMatrix rows, size_t column, float keep, kernels::Matrix z) const;
   void finish(const Step* step, kernels::ConstRows left, kernels::ConstRows below, kernels::Matrix z,
               kernels::Rows out) const;
   void project(kernels::ConstRows h, const BFloat16* packed, kernels::Matrix messages, kernels::Matrix kept) const;

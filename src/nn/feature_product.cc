@@ -22,34 +22,41 @@ namespace {
 // Rows of a product that are computed at a time; fixed, so that the cut does not depend on threads.
 constexpr size_t kProductRows = 512;
 
-// z = rows begin … end of the features · weight + keep·z. keep is 0 (z need not be initialised) or 1.
-void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end, ConstMatrix weight, Matrix z,
-                         float keep) {
+// z = rows begin … end of the features · weight + the bias of `first` (z need not be initialised), or + z if there is
+// none.
+void add_feature_product(const FeatureMatrix& features, NodeId begin, NodeId end, ConstMatrix weight,
+                         const Linear* first, Matrix z) {
   const size_t rows = end - begin;
+  const auto multiply_rows = [&](ConstMatrix dense) {
+    if (first != nullptr)
+      first->multiply_first(dense, weight, 0, z);
+    else
+      multiply(dense, weight, z, 1);
+  };
+  const auto begin_rows = [&] { return first == nullptr || first->begin_tile(z, 0) != 0; };
   switch (features.kind()) {
     case FeatureMatrix::Kind::kDense32:
-      multiply(ConstMatrix(features.dense32().data(), features.rows(), weight.rows).rows_from(begin, end), weight, z,
-               keep);
-      return;
+      return multiply_rows(ConstMatrix(features.dense32().data(), features.rows(), weight.rows).rows_from(begin, end));
     case FeatureMatrix::Kind::kDense16:
     case FeatureMatrix::Kind::kDenseBFloat16: {
       Buffer<float> converted(rows * weight.rows);
       for (NodeId v = begin; v < end; ++v) features.copy_row(v, &converted[(v - begin) * weight.rows]);
-      multiply(ConstMatrix(converted.data(), rows, weight.rows), weight, z, keep);
-      return;
+      return multiply_rows({converted.data(), rows, weight.rows});
     }
     case FeatureMatrix::Kind::kSparse: {
       const SparseView view{static_cast<uint32_t>(rows), features.columns(), features.sparse_offsets().data() + begin,
                             features.sparse_columns().data(), features.sparse_values().data()};
-      kernels::aggregate(view, weight, {0, rows}, z, keep != 0 ? ConstMatrix(z) : ConstMatrix());
+      kernels::aggregate(view, weight, {0, rows}, z, begin_rows() ? ConstMatrix(z) : ConstMatrix());
       return;
     }
-    case FeatureMatrix::Kind::kIdentity:
+    case FeatureMatrix::Kind::kIdentity: {
+      const bool begun = begin_rows();
       for (NodeId v = begin; v < end; ++v)
         for (size_t c = 0; c < z.columns; ++c) {
           float& value = z.row(v - begin)[c];
-          value = (keep != 0 ? value : 0) + weight.row(v)[c];
+          value = (begun ? value : 0) + weight.row(v)[c];
         }
+    }
   }
 }
 
@@ -91,9 +98,9 @@ void multiply_features(const Linear& linear, const FeatureRows& rows, const BFlo
     const Matrix to = z.rows_from(block, block_end);
     if (packed != nullptr) return multiply_rounded(linear, rows, packed, {block, block_end}, to);
     const auto begin = static_cast<NodeId>(rows.first + block), end = static_cast<NodeId>(rows.first + block_end);
-    add_feature_product(rows.left, begin, end, linear.weight().rows_from(0, in), to, linear.begin_tile(to, 0));
+    add_feature_product(rows.left, begin, end, linear.weight().rows_from(0, in), &linear, to);
     if (rows.right != nullptr)
-      add_feature_product(*rows.right, begin, end, linear.weight().rows_from(in, linear.in()), to, 1);
+      add_feature_product(*rows.right, begin, end, linear.weight().rows_from(in, linear.in()), nullptr, to);
   });
 }
 

@@ -70,8 +70,7 @@ void Linear::forward(Matrix z) const {
   const Matrix product(z.data, z.rows, wide_out(), z.stride);
   const ConstMatrix c = input(z.rows).floats(), w = wide_weight();
   kernels::parallel_product(product, [&](RowRange rows, size_t column, Matrix tile) {
-    multiply(c.rows_from(rows.begin, rows.end), w.columns_from(column, column + tile.columns), tile,
-             begin_tile(tile, column));
+    multiply_first(c.rows_from(rows.begin, rows.end), w.columns_from(column, column + tile.columns), column, tile);
   });
 }
 
@@ -96,6 +95,13 @@ void Linear::pack_weight(ConstMatrix weight, BFloat16* packed) {
 
 void Linear::infer(ConstHalfMatrix c, const BFloat16* packed, Matrix z) const {
   kernels::multiply(c, PackedMatrix{packed, in_, out_}, z, bias());
+}
+
+void Linear::multiply_first(ConstMatrix rows, ConstMatrix w, size_t column, Matrix z_tile) const {
+  if (bias() != nullptr && column + z_tile.columns <= out_)
+    kernels::multiply_and_add(rows, w, bias() + column, z_tile);
+  else  // without a bias, or columns of zeros have none
+    kernels::multiply(rows, w, z_tile, begin_tile(z_tile, column));
 }
 
 float Linear::begin_tile(Matrix z_tile, size_t first_column) const {

@@ -54,8 +54,9 @@ class Linear {
   void infer(kernels::ConstHalfMatrix c, const BFloat16* packed, kernels::Matrix z) const;
   static void pack_weight(kernels::ConstMatrix weight, BFloat16* packed);
 
-  // A tile of z begins as the bias, if there is one, and products are added. Returns what multiply() keeps of the
-  // tile.
+  // A tile of z, of which this is the first product: rows times columns of W from `column` on, plus the bias.
+  void multiply_first(kernels::ConstMatrix rows, kernels::ConstMatrix w, size_t column, kernels::Matrix z_tile) const;
+  // What is no product: a tile of z begins as the bias, if there is one. Returns what multiply() keeps of the tile.
   float begin_tile(kernels::Matrix z_tile, size_t first_column) const;
 
  private:

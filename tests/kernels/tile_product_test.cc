@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -72,8 +73,8 @@ struct ProductShape {
 };
 
 TEST(TileProduct, IsTheSumOfItsTermsInOrder) {
-  constexpr ProductShape kProductShapes[] = {
-      {7, 300, 64}, {100, 530, 208}, {97, 70, 400}, {200, 512, 72}, {33, 257, 131}};
+  constexpr ProductShape kProductShapes[] = {{7, 300, 64},   {100, 530, 208}, {97, 70, 400}, {200, 512, 72},
+                                             {33, 257, 131}, {65, 100, 47},   {20, 30, 5}};
   for (const auto& share : {std::vector{1.0}, std::vector{0.3}, std::vector{0.8, 0.2}, std::vector{0.0, 0.45, 1.0}})
     for (const ProductShape& s : kProductShapes) {
       const Factor a = random_factor(s.rows, s.inner, share, 1), a_transposed = transpose(a);
@@ -92,6 +93,26 @@ TEST(TileProduct, IsTheSumOfItsTermsInOrder) {
           EXPECT_EQ(left.values, expected.values) << target << " " << s.rows << " x " << s.inner;
         }
       });
+    }
+}
+
+TEST(TileProduct, BeginsAsTheBias) {
+  for (const double share : {1.0, 0.2})
+    for (const ProductShape& s : {ProductShape{97, 300, 400}, {100, 530, 131}, {8, 40, 47}, {5, 0, 30}}) {
+      const Factor a = random_factor(s.rows, s.inner, {share}, 1), b = random_factor(s.inner, s.columns, {1.0}, 2);
+      const Factor bias = random_factor(1, s.columns, {1.0}, 3);
+      Factor begun(s.rows, s.columns);
+      for (size_t r = 0; r < s.rows; ++r) std::copy_n(bias.view.data, s.columns, begun.view.row(r));
+      const Factor expected = sum_of_terms(a, b, &begun);
+      for_each_target([&](const char* target) {
+        Factor c(s.rows, s.columns);
+        multiply_tile(TileProduct::kPlain, a.view, b.view, c.view, 0, bias.view.data);
+        EXPECT_EQ(c.values, expected.values) << target << " " << s.rows << " x " << s.inner;
+      });
+      Factor c(s.rows, s.columns);
+      multiply_and_add(a.view, b.view, bias.view.data, c.view);
+      for (size_t r = 0; r < s.rows; ++r)
+        for (size_t j = 0; j < s.columns; ++j) EXPECT_NEAR(c.view.row(r)[j], expected.view.row(r)[j], 1e-3);
     }
 }
 
