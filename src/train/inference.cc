@@ -163,14 +163,27 @@ Inference::StageRows Inference::make_rows(const InferenceStage& stage, const Inf
   return {{share_.rows(), kept, precision, slab}, {share_.rows(), messages, precision, slab}};
 }
 
+// Of few features a row is computed in less time than it takes to write it to a file and to read it.
+bool Inference::makes_own_again(const InferenceStage& stage) const {
+  constexpr size_t kMostFeatures = 128;
+  return stage.messages() == Messages::kInput && stages_[0].number() <= 1 && stage.number() == stages_[1].number() &&
+         !model_.shape().sparse_input && model_.shape().input_columns <= kMostFeatures;
+}
+
 StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below, const OrderedRows* ordered) const {
   StageInput input{stage, std::move(below.own), std::move(below.messages)};
   const bool own_messages = stage.messages() == Messages::kOwn;
   if (own_messages && !stage.narrows()) input.made = make_messages(stage, input.own);
   if (input.aggregates()) share_.fetch(own_messages ? input.made : input.own);
-  if (input.aggregates() && input.messages().spilled())
-    input.aggregated =
-        ordered != nullptr ? aggregate_ordered_slabs(*ordered, input.messages()) : aggregate_slabs(input.messages());
+  if (!input.aggregates() || !input.messages().spilled()) return input;
+  input.makes_own = makes_own_again(stage);
+  if (!input.makes_own) input.aggregated = make_matrix(input.messages().columns(), input.messages().precision());
+  SlabRows& sums = input.makes_own ? input.own : input.aggregated;
+  if (ordered != nullptr)
+    aggregate_ordered_slabs(*ordered, input.messages(), sums);
+  else
+    aggregate_slabs(input.messages(), sums);
+  if (input.makes_own) input.aggregated = std::move(input.own);
   return input;
 }
 
@@ -243,10 +256,14 @@ Inference::StageRows Inference::run_stage(StageInput input, const InferenceStage
 void Inference::infer_block(const StageInput& input, RowRange range, Rows out) const {
   RowBuffer own, gathered;
   InferenceRows rows{input_.x, input_.aggregated, static_cast<NodeId>(range.begin), static_cast<NodeId>(range.end)};
-  if (input.aggregates()) {
+  if (input.makes_own) {
+    own = RowBuffer(range.size(), stages_[0].out(), stages_[0].out_precision());
+    stages_[0].infer(rows, own.rows());
+    rows.own = own.rows();
+  } else if (input.aggregates()) {
     rows.own = read_block(input.own, range, map_rows(false, input.stage.narrows()), own);
-    rows.aggregated = aggregate_rows(input, range, gathered);
   }
+  if (input.aggregates()) rows.aggregated = aggregate_rows(input, range, gathered);
   input.stage.infer(rows, out);
 }
 
@@ -263,9 +280,9 @@ SlabRows Inference::make_messages(const InferenceStage& stage, const SlabRows& o
 
 // Rows of N(A)·M: computed, or read if M is spilled and they were computed slab by slab.
 ConstRows Inference::aggregate_rows(const StageInput& input, RowRange range, RowBuffer& scratch) const {
-  const SlabRows& messages = input.messages();
+  const SlabRows& messages = input.aggregated.spilled() ? input.aggregated : input.messages();
   scratch = RowBuffer(range.size(), messages.columns(), messages.precision());
-  if (messages.spilled()) return input.aggregated.read(own_place(range), scratch.data());
+  if (messages.spilled()) return messages.read(own_place(range), scratch.data());
   NormalisedRows::SparseRows links;
   fill(range, links);
   kernels::aggregate(links.view, messages.all(), {0, range.size()}, scratch.rows());
@@ -273,8 +290,7 @@ ConstRows Inference::aggregate_rows(const StageInput& input, RowRange range, Row
 }
 
 // N(A)·H of a spilled H, slab after slab: one slab in memory, rows in any order from there.
-SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
-  SlabRows out = make_matrix(source.columns(), source.precision());
+void Inference::aggregate_slabs(const SlabRows& source, SlabRows& out) const {
   Buffer<char> loaded;
   for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
     const ConstRows from = source.read_slab(slab, loaded);
@@ -286,15 +302,13 @@ SlabRows Inference::aggregate_slabs(const SlabRows& source) const {
       out.write_slab_rows(slab, own_place(range), sums.data());
     });
   }
-  return out;
 }
 
 // The same with the slab's rows, and their sums, in the order of clusters while they are in memory.
-SlabRows Inference::aggregate_ordered_slabs(const OrderedRows& ordered, const SlabRows& source) const {
+void Inference::aggregate_ordered_slabs(const OrderedRows& ordered, const SlabRows& source, SlabRows& out) const {
   constexpr size_t kRowsAtOnce = 1024;
   const Precision precision = source.precision();
   const size_t nodes = source.rows(), widest = source.slab_columns(0).size();
-  SlabRows out = make_matrix(source.columns(), precision);
   SlabRows loaded(nodes, widest, precision, 0), sums(nodes, widest, precision, 0);
   for (size_t slab = 0; slab < source.num_slabs(); ++slab) {
     const size_t columns = source.slab_columns(slab).size(), bytes = columns * bytes_of(precision);
@@ -326,7 +340,6 @@ SlabRows Inference::aggregate_ordered_slabs(const OrderedRows& ordered, const Sl
       out.write_slab_rows(slab, {begin, end}, row_of(sums, begin));
     });
   }
-  return out;
 }
 
 }  // namespace cgcn

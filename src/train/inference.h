@@ -11,7 +11,8 @@
 // In the order of clusters the rows that an aggregation reads are in the cache most of the time. If all fits in memory,
 // every matrix between layers is in that order. If embeddings are spilled their files are in the order of the nodes,
 // and so is what is read and written there; each slab is brought into the order of clusters in memory, summed and
-// brought back.
+// brought back. Sums take the place of the first layer's rows if it takes less to compute these again than to keep
+// them.
 //
 // A model in bfloat16 (ModelOptions::precision) has its embeddings stored so, in half the memory; what it gives is
 // float32.
@@ -51,9 +52,10 @@ struct RowSample {
 // What the rows of a layer are computed from: all that is below it.
 struct StageInput {
   InferenceStage stage;
-  SlabRows own = {};         // the rows of the stage below, or what this one keeps of them; none for the first
-  SlabRows made = {};        // the messages, if they are not those rows
+  SlabRows own = {};   // the rows of the stage below, or what this one keeps of them; none for the first, nor if …
+  SlabRows made = {};  // the messages, if they are not those rows
   SlabRows aggregated = {};  // N(A)·messages, if these are spilled
+  bool makes_own = false;    // … the rows of the stage below are computed again, block by block
 
   bool aggregates() const { return stage.messages() != Messages::kNone; }
   const SlabRows& messages() const { return stage.messages() == Messages::kOwn ? made : own; }
@@ -118,6 +120,7 @@ class Inference {
   void release_pages(kernels::RowRange rows) const;
   SlabRows make_matrix(size_t columns, kernels::Precision precision) const;
   StageRows make_rows(const InferenceStage& stage, const InferenceStage* next) const;
+  bool makes_own_again(const InferenceStage& stage) const;
   // ordered: N(A) in the order of clusters, if slabs are brought into it.
   StageInput prepare_stage(const InferenceStage& stage, StageRows below, const OrderedRows* ordered) const;
   // next: the stage above, if there is one. sample: takes rows of what this one gives.
@@ -126,8 +129,9 @@ class Inference {
   SlabRows make_messages(const InferenceStage& stage, const SlabRows& own) const;
   kernels::ConstRows aggregate_rows(const StageInput& input, kernels::RowRange range,
                                     kernels::RowBuffer& scratch) const;
-  SlabRows aggregate_slabs(const SlabRows& source) const;
-  SlabRows aggregate_ordered_slabs(const OrderedRows& ordered, const SlabRows& source) const;
+  // Sums, which may take the place of their source.
+  void aggregate_slabs(const SlabRows& source, SlabRows& out) const;
+  void aggregate_ordered_slabs(const OrderedRows& ordered, const SlabRows& source, SlabRows& out) const;
   template <class Work>
   void for_each_block(const char* title, Work&& work) const;
   template <class Work>

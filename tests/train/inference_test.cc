@@ -244,6 +244,37 @@ TEST_F(InferenceTest, LittleMemoryAndThreadsChangeNoBit) {
   EXPECT_THAT(test::message_of<Error>([&] { run(model, input, 3, 1000); }), testing::HasSubstr("--memory"));
 }
 
+// H_1 of few features is computed again, of many it is kept in a file.
+TEST_F(InferenceTest, RowsOfTheFirstLayerAreComputedAgainOrKept) {
+  ModelOptions options;
+  options.hidden = 80;
+  for (const uint32_t features : {30, 150}) {
+    SCOPED_TRACE(features);
+    const Store store = make_store(1500, features);
+    const Dataset data = store.dataset();
+    const FeatureMatrix aggregated = aggregated_features(store, options.product_normalisation());
+    InferenceInput input{data.graph, data.features, aggregated};
+    std::vector<NodeId> clustered(1500);
+    for (NodeId i = 0; i < 1500; ++i) clustered[i] = (i * 7 + 3) % 1500;
+    const InferenceOrder order(data.graph, clustered, std::vector<NodeId>{0, 700, 1500});
+    const uint64_t graph = OrderedRows::bytes(data.graph, options.layer_normalisation());
+    for (const Precision precision : kPrecisions)
+      for (const bool ordered : {false, true}) {
+        options.precision = precision;
+        input.order = ordered ? &order : nullptr;
+        const Model model = make_model(data, options);
+        const uint64_t little = Inference::least_memory(model, 1500) + graph + 2 * 16 * 1500 * sizeof(float);
+        const Inference inference(model, input, little, false, 2);
+        EXPECT_TRUE(inference.spills());
+        EXPECT_EQ(inference.orders_slabs(), ordered);
+        StageInput below = inference.run_below();
+        EXPECT_EQ(below.makes_own, features == 30);
+        EXPECT_EQ(collect(inference, below), run(model, {data.graph, data.features, aggregated}, 2, kPlenty));
+      }
+    fs::remove_all(folder_ / "store");
+  }
+}
+
 // Clusters of some nodes, the others join them: every model has the bits of the nodes' own order.
 TEST_F(InferenceTest, TheOrderOfTheRowsChangesNoBit) {
   const Store store = make_store(1500);
