@@ -25,9 +25,9 @@ namespace cgcn::kernels::HWY_NAMESPACE {
 constexpr size_t kStripVectors = HWY_TARGET <= HWY_AVX3 ? 8 : 12;
 constexpr size_t kBlockTerms = HWY_TARGET <= HWY_AVX3 ? 48 : 64;
 
-// The share of zeros, by a tenth of the rows.
+// The share of zeros, by some of the rows.
 double share_of_zeros(ConstMatrix m) {
-  constexpr size_t kEvery = 10;
+  constexpr size_t kEvery = 32;
   const FloatTag d;
   const size_t columns = m.columns / hn::Lanes(d) * hn::Lanes(d);
   size_t zeros = 0, seen = 0;
