@@ -25,7 +25,7 @@ namespace cgcn::kernels::HWY_NAMESPACE {
 constexpr size_t kStripVectors = HWY_TARGET <= HWY_AVX3 ? 8 : 12;
 constexpr size_t kBlockTerms = HWY_TARGET <= HWY_AVX3 ? 48 : 64;
 
-// The share of zeros, by some of the rows.
+// The share of zeros, by every 32nd row.
 double share_of_zeros(ConstMatrix m) {
   constexpr size_t kEvery = 32;
   const FloatTag d;

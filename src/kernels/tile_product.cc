@@ -26,6 +26,7 @@ constexpr size_t kMostRows = kManyRegisters ? 8 : 6, kRowsAtOnce = 96;
 constexpr size_t kMostVectors = kManyRegisters ? 3 : 2, kPanelsAtOnce = kManyRegisters ? 6 : 16;
 constexpr size_t kTermsAtOnce = 256, kTermsAhead = 8, kLine = 16;
 constexpr size_t kListColumns = 256;
+constexpr bool kLoadsTails = kManyRegisters;  // a part of a vector by one instruction
 
 // One panel and one stretch of terms: C [+]= A·B. A is transposed in memory if the product says so.
 struct PanelProduct {
@@ -35,7 +36,7 @@ struct PanelProduct {
   size_t b_stride;
   size_t terms;
   Matrix c;
-  const float* bias;  // if not null, and C is not kept
+  const float* bias;  // a row that is added if C is not kept; may be null
   bool keep;
 };
 
@@ -63,7 +64,8 @@ HWY_INLINE void multiply_rows(const PanelProduct& p, size_t r) {
     HWY_UNROLL(3)
     for (int v = 0; v < kVectors; ++v) {
       if constexpr (kTransposed) hwy::Prefetch(b + kTermsAhead * b_stride + v * lanes);  // rows far apart
-      right[v] = hn::LoadU(d, b + v * lanes);
+      const bool in_place = kTransposed && kTail && kLoadsTails && v + 1 == kVectors;  // else there are zeros behind it
+      right[v] = in_place ? load_first(d, b + v * lanes, p.c.columns - v * lanes) : hn::LoadU(d, b + v * lanes);
     }
     HWY_UNROLL(8)
     for (int i = 0; i < kRows; ++i) {
@@ -182,12 +184,11 @@ PanelProduct right_factor(const Product& product, RowRange terms, RowRange colum
                  false};
   if (kind == TileProduct::kRightTransposed) {
     pack_transposed_panel(b.tile(columns.begin, columns.end, terms.begin, terms.end), width, packed);
-  } else if (const ConstMatrix own = b.tile(terms.begin, terms.end, columns.begin, columns.end);
-             kind == TileProduct::kLeftTransposed && columns.size() == width) {
-    p.b = own.data;  // rows of nodes, whose stride suits the cache: no copy
-    p.b_stride = own.stride;
+  } else if (kind == TileProduct::kLeftTransposed && (kLoadsTails || columns.size() == width)) {
+    p.b = b.row(terms.begin) + columns.begin;  // rows of nodes, whose stride suits the cache: no copy
+    p.b_stride = b.stride;
   } else {
-    pack_panel(own, width, packed);
+    pack_panel(b.tile(terms.begin, terms.end, columns.begin, columns.end), width, packed);
   }
   return p;
 }

@@ -224,7 +224,6 @@ void Convolution::backward_products(const Step& step, ConstRows dz, ConstRows pa
       apply_dropout(input_.mask_after(step, own).columns_from(column), {row, row_end}, to, to);
     if (own && past.rows > 0) add_rows(past.tile(row, row_end, column, column_end), to.rows_from(row, row_end));
   });
-  linear_.end_backward();
 }
 
 void Convolution::backward_project_first(const Step& step, ConstMatrix dz, Matrix dh) const {
@@ -278,18 +277,11 @@ void Convolution::project(ConstRows h, const BFloat16* packed, Matrix messages, 
     if (linear_.begin_tile(kept, 0) == 0) clear_rows(kept);
     return;
   }
-  const ConstMatrix rows_of_h = h.floats();
-  kernels::parallel_product(messages, [&](RowRange rows, size_t column, Matrix tile) {
-    multiply(rows_of_h.rows_from(rows.begin, rows.end), left_weight().columns_from(column, column + tile.columns),
-             tile);
-  });
-  kernels::parallel_product(kept, [&](RowRange rows, size_t column, Matrix tile) {
-    if (input_.concat())
-      linear_.multiply_first(rows_of_h.rows_from(rows.begin, rows.end),
-                             right_weight().columns_from(column, column + tile.columns), column, tile);
-    else if (linear_.begin_tile(tile, column) == 0)
-      clear_rows(tile);
-  });
+  multiply(h.floats(), left_weight(), messages);
+  if (input_.concat())
+    linear_.multiply_first(h.floats(), right_weight(), 0, kept);
+  else if (linear_.begin_tile(kept, 0) == 0)
+    clear_rows(kept);
 }
 
 size_t Convolution::packed_elements() const {
@@ -328,14 +320,8 @@ void Convolution::infer_product(ConstRows left, ConstRows own, const BFloat16* p
     copy_rows(own, c.rows().columns_from(in(), linear_.in()));
     return linear_.infer(c.rows().halves(), packed, z);
   }
-  const ConstMatrix sums = left.floats(), h = own.floats();
-  kernels::parallel_product(z, [&](RowRange range, size_t column, Matrix tile) {
-    const size_t end = column + tile.columns;
-    linear_.multiply_first(sums.rows_from(range.begin, range.end), left_weight().columns_from(column, end), column,
-                           tile);
-    if (input_.concat())
-      multiply(h.rows_from(range.begin, range.end), right_weight().columns_from(column, end), tile, 1);
-  });
+  linear_.multiply_first(left.floats(), left_weight(), 0, z);
+  if (input_.concat()) multiply(own.floats(), right_weight(), z, 1);
 }
 
 ConstRows Convolution::activate_own(ConstRows below, RowBuffer& memory) const {

@@ -72,8 +72,7 @@ class Layer {
   // Where the layer below puts its rows, and in which precision: that of the workspace if they come from an activation,
   // float32 if they come from a product.
   virtual kernels::Rows place_input(const Step& step) const = 0;
-  // `below` lies where place_input() said (nothing for the first layer). Float32 rows of `out` may be followed by
-  // columns of zeros up to a multiple of 16.
+  // `below` lies where place_input() said (nothing for the first layer).
   virtual void forward(const Step& step, kernels::Rows below, kernels::Rows out) = 0;
   // From the gradient at the output, in either precision, to those of the parameters and at the input, which is
   // returned (nothing by the first layer). May overwrite what it is given.

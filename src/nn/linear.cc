@@ -37,39 +37,13 @@ void Linear::plan(Workspace& workspace, size_t rows, size_t bytes, size_t parts)
   if (is_half()) {
     workspace.share_packed(PackedMatrix::elements(in_, out_));
     workspace.share_packed(parts_ * PackedMatrix::elements(out_, part_columns()) + PackedMatrix::elements(rows, out_));
-    return;
   }
-  if (out_ == wide_out()) return;
-  wide_weight_ = workspace.take<float>(in_ * wide_out());
-  wide_gradient_ = workspace.take<float>(in_ * wide_out());
-}
-
-ConstMatrix Linear::wide(ConstMatrix z_gradient) const {
-  return {z_gradient.data, z_gradient.rows, wide_out(), z_gradient.stride};
-}
-
-ConstMatrix Linear::wide_weight() const {
-  return wide_weight_ == nullptr ? weight() : ConstMatrix(wide_weight_, in_, wide_out());
-}
-
-Matrix Linear::wide_gradient() const {
-  return wide_gradient_ == nullptr ? weight_gradient() : Matrix(wide_gradient_, in_, wide_out());
 }
 
 void Linear::forward(Matrix z) const {
   if (is_half()) return forward_half(z);
-  if (wide_weight_ != nullptr) {
-    const Matrix to(wide_weight_, in_, wide_out());
-    kernels::parallel_rows(in_, kPassRows, [&](RowRange rows) {
-      for (size_t r = rows.begin; r < rows.end; ++r) {
-        std::copy_n(weight().row(r), out_, to.row(r));
-        std::fill_n(to.row(r) + out_, wide_out() - out_, 0.0f);
-      }
-    });
-  }
-  const Matrix product(z.data, z.rows, wide_out(), z.stride);
-  const ConstMatrix c = input(z.rows).floats(), w = wide_weight();
-  kernels::parallel_product(product, [&](RowRange rows, size_t column, Matrix tile) {
+  const ConstMatrix c = input(z.rows).floats(), w = weight();
+  kernels::parallel_product(z, [&](RowRange rows, size_t column, Matrix tile) {
     multiply_first(c.rows_from(rows.begin, rows.end), w.columns_from(column, column + tile.columns), column, tile);
   });
 }
@@ -98,42 +72,30 @@ void Linear::infer(ConstHalfMatrix c, const BFloat16* packed, Matrix z) const {
 }
 
 void Linear::multiply_first(ConstMatrix rows, ConstMatrix w, size_t column, Matrix z_tile) const {
-  if (bias() != nullptr && column + z_tile.columns <= out_)
+  if (bias() != nullptr)
     kernels::multiply_and_add(rows, w, bias() + column, z_tile);
-  else  // without a bias, or columns of zeros have none
-    kernels::multiply(rows, w, z_tile, begin_tile(z_tile, column));
+  else
+    kernels::multiply(rows, w, z_tile);
 }
 
 float Linear::begin_tile(Matrix z_tile, size_t first_column) const {
   if (bias() == nullptr) return 0;
-  const size_t count = std::min(z_tile.columns, out_ - std::min(out_, first_column));
-  for (size_t r = 0; r < z_tile.rows; ++r) {
-    std::copy_n(bias() + first_column, count, z_tile.row(r));
-    std::fill_n(z_tile.row(r) + count, z_tile.columns - count, 0.0f);
-  }
+  for (size_t r = 0; r < z_tile.rows; ++r) std::copy_n(bias() + first_column, z_tile.columns, z_tile.row(r));
   return 1;
 }
 
 Rows Linear::ready(Rows z_gradient) const {
-  if (z_gradient.is_half()) return z_gradient;
+  if (z_gradient.is_half() || !is_half()) return z_gradient;
   const Matrix dz = z_gradient.floats();
-  if (is_half()) {
-    const Rows rounded = halves_of(dz);
-    kernels::parallel_rows(dz.rows, kPassRows, [&](RowRange rows) { kernels::apply_dropout({}, rows, dz, rounded); });
-    return rounded;
-  }
-  if (out_ == wide_out()) return dz;
-  kernels::parallel_rows(dz.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) std::fill_n(dz.row(r) + out_, wide_out() - out_, 0.0f);
-  });
-  return dz;
+  const Rows rounded = halves_of(dz);
+  kernels::parallel_rows(dz.rows, kPassRows, [&](RowRange rows) { kernels::apply_dropout({}, rows, dz, rounded); });
+  return rounded;
 }
 
 void Linear::backward(ConstRows z_gradient) const {
   backward_bias(z_gradient);
   begin_backward(z_gradient);
   kernels::parallel_tiles(weight_tiles().count(), [&](size_t i) { backward_tile(i, z_gradient); });
-  end_backward();
 }
 
 void Linear::backward_bias(ConstRows z_gradient) const {
@@ -160,19 +122,19 @@ void Linear::begin_backward(ConstRows z_gradient) const {
   });
 }
 
-Tiles Linear::weight_tiles() const { return Tiles::of_weights(in_, wide_gradient().columns, column_unit()); }
+Tiles Linear::weight_tiles() const { return Tiles::of_weights(in_, out_, column_unit()); }
 
 void Linear::backward_tile(size_t tile, ConstRows z_gradient) const {
   const Tiles tiles = weight_tiles();
   const auto [row, row_end] = tiles.rows(tile);
   const auto [column, column_end] = tiles.columns(tile);
   const ConstRows c = ConstRows(input(z_gradient.rows)).columns_from(row, row_end);
-  const Matrix to = wide_gradient().tile(row, row_end, column, column_end);
+  const Matrix to = weight_gradient().tile(row, row_end, column, column_end);
   if (is_half()) {
     const PackedMatrix dz{packed_gradient(), z_gradient.rows, out_};
     return kernels::multiply_by_transpose_of(c.halves(), dz.columns_from(column, column_end), to);
   }
-  multiply_by_transpose_of(c.floats(), wide(z_gradient.floats()).columns_from(column, column_end), to);
+  multiply_by_transpose_of(c.floats(), z_gradient.floats().columns_from(column, column_end), to);
 }
 
 void Linear::backward_input(ConstRows z_gradient_rows, size_t part, RowRange columns, Rows to) const {
@@ -181,16 +143,8 @@ void Linear::backward_input(ConstRows z_gradient_rows, size_t part, RowRange col
     return multiply(z_gradient_rows.halves(), transposed.columns_from(columns.begin, columns.end), to);
   }
   const size_t first = part * part_columns();
-  multiply_transposed(wide(z_gradient_rows.floats()),
-                      wide_weight().rows_from(first + columns.begin, first + columns.end), to.floats());
-}
-
-void Linear::end_backward() const {
-  if (wide_gradient_ == nullptr) return;
-  const ConstMatrix from = wide_gradient();
-  kernels::parallel_rows(in_, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r) std::copy_n(from.row(r), out_, weight_gradient().row(r));
-  });
+  multiply_transposed(z_gradient_rows.floats(), weight().rows_from(first + columns.begin, first + columns.end),
+                      to.floats());
 }
 
 }  // namespace cgcn

@@ -28,24 +28,22 @@ class Linear {
   kernels::Rows input(size_t rows) const { return kernels::padded(input_, rows, in_, workspace_->precision()); }
   void* input_memory() const { return input_; }
 
-  // z = C·W + b for all rows of z, on all threads. Columns of zeros follow it if the product is wider.
+  // z = C·W + b for all rows of z, on all threads.
   void forward(kernels::Matrix z) const;
-  // A gradient at z that comes from no activation as the products take it: rounded in its place, or in float32 followed
-  // by columns of zeros as z was.
+  // A gradient at z that comes from no activation as the products take it: in bfloat16 rounded in its place.
   kernels::Rows ready(kernels::Rows z_gradient) const;
   // The gradients from such a dz, with the C of forward.
   void backward(kernels::ConstRows z_gradient) const;
   void backward_bias(kernels::ConstRows z_gradient) const;
 
-  // The same in steps, for a layer that has other products to compute in the same parallel loop: begin_backward(), dW
-  // tile by tile and dC in tiles whose columns begin at a multiple of column_unit() in their part, then end_backward().
+  // The same in steps, for a layer that has other products to compute in the same parallel loop: begin_backward(), then
+  // dW tile by tile and dC in tiles whose columns begin at a multiple of column_unit() in their part.
   void begin_backward(kernels::ConstRows z_gradient) const;
   kernels::Tiles weight_tiles() const;
   void backward_tile(size_t tile, kernels::ConstRows z_gradient) const;
   // These rows of dz times these columns of Wᵀ, of a part of C's columns.
   void backward_input(kernels::ConstRows z_gradient_rows, size_t part, kernels::RowRange columns,
                       kernels::Rows to) const;
-  void end_backward() const;
   size_t column_unit() const { return is_half() ? kernels::PackedMatrix::kUnit : 16; }
 
   // Inference in bfloat16: W rounded and packed once, and z = C·W + b of rows by it on the calling thread.
@@ -56,15 +54,13 @@ class Linear {
 
   // A tile of z, of which this is the first product: rows times columns of W from `column` on, plus the bias.
   void multiply_first(kernels::ConstMatrix rows, kernels::ConstMatrix w, size_t column, kernels::Matrix z_tile) const;
-  // What is no product: a tile of z begins as the bias, if there is one. Returns what multiply() keeps of the tile.
+  // For rows that do not begin with a product: a tile of z begins as the bias, if there is one. Returns what multiply()
+  // keeps of the tile.
   float begin_tile(kernels::Matrix z_tile, size_t first_column) const;
 
  private:
   bool is_half() const { return workspace_->precision() == kernels::Precision::kBFloat16; }
   void forward_half(kernels::Matrix z) const;
-  kernels::ConstMatrix wide(kernels::ConstMatrix z_gradient) const;
-  kernels::ConstMatrix wide_weight() const;
-  kernels::Matrix wide_gradient() const;
   size_t part_columns() const { return parts_ > 0 ? in_ / parts_ : 0; }
   // In the workspace's packed(): W; or on the way back Wᵀ part after part, then dz.
   BFloat16* packed_transposed(size_t part) const {
@@ -76,10 +72,6 @@ class Linear {
   OwnParameter weight_, bias_;
   Workspace* workspace_ = nullptr;
   void* input_ = nullptr;
-  // OpenBLAS is up to twice as fast on whole registers: if W's columns are no multiple of 16, the products take
-  // copies of it and of its gradient with columns of zeros.
-  size_t wide_out() const { return (out_ + 15) / 16 * 16; }
-  float *wide_weight_ = nullptr, *wide_gradient_ = nullptr;
 };
 
 }  // namespace cgcn

@@ -97,22 +97,27 @@ TEST(TileProduct, IsTheSumOfItsTermsInOrder) {
 }
 
 TEST(TileProduct, BeginsAsTheBias) {
-  for (const double share : {1.0, 0.2})
+  for (const auto& share : {std::vector{1.0}, std::vector{0.2}, std::vector{0.8, 0.2}, std::vector{0.2, 0.8}})
     for (const ProductShape& s : {ProductShape{97, 300, 400}, {100, 530, 131}, {8, 40, 47}, {5, 0, 30}}) {
-      const Factor a = random_factor(s.rows, s.inner, {share}, 1), b = random_factor(s.inner, s.columns, {1.0}, 2);
-      const Factor bias = random_factor(1, s.columns, {1.0}, 3);
+      const Factor a = random_factor(s.rows, s.inner, share, 1), b = random_factor(s.inner, s.columns, {1.0}, 2);
+      std::vector<float> bias(s.columns);
+      for (size_t j = 0; j < s.columns; ++j) bias[j] = static_cast<float>(j % 7) - 2.5f;
       Factor begun(s.rows, s.columns);
-      for (size_t r = 0; r < s.rows; ++r) std::copy_n(bias.view.data, s.columns, begun.view.row(r));
+      for (size_t r = 0; r < s.rows; ++r) std::ranges::copy(bias, begun.view.row(r));
       const Factor expected = sum_of_terms(a, b, &begun);
       for_each_target([&](const char* target) {
         Factor c(s.rows, s.columns);
-        multiply_tile(TileProduct::kPlain, a.view, b.view, c.view, 0, bias.view.data);
+        multiply_tile(TileProduct::kPlain, a.view, b.view, c.view, 0, bias.data());
         EXPECT_EQ(c.values, expected.values) << target << " " << s.rows << " x " << s.inner;
       });
-      Factor c(s.rows, s.columns);
-      multiply_and_add(a.view, b.view, bias.view.data, c.view);
-      for (size_t r = 0; r < s.rows; ++r)
-        for (size_t j = 0; j < s.columns; ++j) EXPECT_NEAR(c.view.row(r)[j], expected.view.row(r)[j], 1e-3);
+      for (const int64_t targets : {int64_t{0}, targets_of_openblas()}) {
+        use_targets(targets);
+        Factor c(s.rows, s.columns);
+        multiply_and_add(a.view, b.view, bias.data(), c.view);
+        for (size_t r = 0; r < s.rows; ++r)
+          for (size_t j = 0; j < s.columns; ++j) EXPECT_NEAR(c.view.row(r)[j], expected.view.row(r)[j], 1e-3);
+      }
+      use_targets(0);
     }
 }
 
