@@ -2,7 +2,6 @@
 
 #include "common/buffer.h"
 #include "common/error.h"
-#include "common/threads.h"
 #include "kernels/dropout.h"
 #include "kernels/gemm.h"
 #include "kernels/row_buffer.h"
@@ -14,13 +13,9 @@ using kernels::ConstHalfMatrix;
 using kernels::ConstMatrix;
 using kernels::Matrix;
 using kernels::Precision;
-using kernels::RowRange;
 using kernels::Rows;
 
 namespace {
-
-// Rows of a product that are computed at a time; fixed, so that the cut does not depend on threads.
-constexpr size_t kProductRows = 512;
 
 // z = rows begin … end of the features · weight + the bias of `first` (z need not be initialised), or + z if there is
 // none.
@@ -79,12 +74,10 @@ void round_features(const FeatureMatrix& features, NodeId begin, NodeId end, Row
   }
 }
 
-void multiply_rounded(const Linear& linear, const FeatureRows& features, const BFloat16* packed, RowRange range,
-                      Matrix z) {
+void multiply_rounded(const Linear& linear, const FeatureRows& features, const BFloat16* packed, Matrix z) {
   const size_t in = features.right != nullptr ? linear.in() / 2 : linear.in();
-  const auto begin = static_cast<NodeId>(features.first + range.begin),
-             end = static_cast<NodeId>(features.first + range.end);
-  kernels::RowBuffer c(range.size(), linear.in(), Precision::kBFloat16);
+  const auto begin = features.first, end = static_cast<NodeId>(features.first + z.rows);
+  kernels::RowBuffer c(z.rows, linear.in(), Precision::kBFloat16);
   round_features(features.left, begin, end, c.rows().columns_from(0, in));
   if (features.right != nullptr) round_features(*features.right, begin, end, c.rows().columns_from(in, linear.in()));
   linear.infer(c.rows().halves(), packed, z);
@@ -94,14 +87,11 @@ void multiply_rounded(const Linear& linear, const FeatureRows& features, const B
 
 void multiply_features(const Linear& linear, const FeatureRows& rows, const BFloat16* packed, Matrix z) {
   const size_t in = rows.right != nullptr ? linear.in() / 2 : linear.in();
-  parallel_blocks(z.rows, kProductRows, [&](size_t block, size_t block_end) {
-    const Matrix to = z.rows_from(block, block_end);
-    if (packed != nullptr) return multiply_rounded(linear, rows, packed, {block, block_end}, to);
-    const auto begin = static_cast<NodeId>(rows.first + block), end = static_cast<NodeId>(rows.first + block_end);
-    add_feature_product(rows.left, begin, end, linear.weight().rows_from(0, in), &linear, to);
-    if (rows.right != nullptr)
-      add_feature_product(*rows.right, begin, end, linear.weight().rows_from(in, linear.in()), nullptr, to);
-  });
+  if (packed != nullptr) return multiply_rounded(linear, rows, packed, z);
+  const auto begin = rows.first, end = static_cast<NodeId>(rows.first + z.rows);
+  add_feature_product(rows.left, begin, end, linear.weight().rows_from(0, in), &linear, z);
+  if (rows.right != nullptr)
+    add_feature_product(*rows.right, begin, end, linear.weight().rows_from(in, linear.in()), nullptr, z);
 }
 
 }  // namespace cgcn

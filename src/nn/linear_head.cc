@@ -165,11 +165,9 @@ void LinearHead::carry_floats(uint32_t layer, ConstMatrix h, ConstMatrix before,
 void LinearHead::multiply_rows(uint32_t layer, ConstMatrix h, ConstMatrix before, Matrix to) const {
   const size_t first = jumping_ == Jumping::kConcat ? (layer - 1) * in() : 0;
   const ConstMatrix weight = linear_.weight().rows_from(first, first + in());
-  kernels::parallel_rows(to.rows, kPassRows, [&](RowRange rows) {
-    for (size_t r = rows.begin; r < rows.end; ++r)
-      std::copy_n(before.rows > 0 ? before.row(r) : linear_.bias(), out(), to.row(r));
-    multiply(h.rows_from(rows.begin, rows.end), weight, to.rows_from(rows.begin, rows.end), 1);
-  });
+  if (before.rows == 0) return linear_.multiply_first(h, weight, 0, to);
+  copy_rows(before, to);
+  multiply(h, weight, to, 1);
 }
 
 void LinearHead::infer(const InferenceRows& rows, Rows out) const {

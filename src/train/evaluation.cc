@@ -9,6 +9,7 @@
 #include "common/interrupt.h"
 #include "common/memory_budget.h"
 #include "common/progress.h"
+#include "common/threads.h"
 #include "common/timer.h"
 #include "train/calibration.h"
 #include "train/embedding_picture.h"
@@ -120,9 +121,14 @@ void score_kept(SlabMatrix logits, const GraphShare& share, const Dataset& data,
 }  // namespace
 
 uint64_t memory_beside_inference(const Model& model, const Dataset& data) {
-  constexpr uint64_t kInFlight = uint64_t{8} << 20;  // rows of N(A) and mapped pages that tasks work on
+  // Rows of N(A) and mapped pages that tasks work on: of an edge its column, value and page, of a node X and A·X.
+  constexpr uint64_t kLeastInFlight = uint64_t{8} << 20;
+  const uint64_t nodes = std::max<uint64_t>(1, data.num_nodes());
+  const uint64_t of_row =
+      (data.graph.num_entries() / nodes + 1) * 3 * sizeof(uint32_t) + 2 * data.features.stored_bytes() / nodes;
+  const uint64_t in_flight = std::max(kLeastInFlight, of_row * kInferenceBlock * static_cast<uint64_t>(thread_count()));
   const size_t hidden = model.num_layers() > 1 ? model.layer_width(model.num_layers() - 1) : 0;
-  return kInFlight + sampled_bytes(data, hidden) + data.graph.offsets().size_bytes() +
+  return in_flight + sampled_bytes(data, hidden) + data.graph.offsets().size_bytes() +
          2 * data.features.sparse_offsets().size_bytes() + data.labels.stored_bytes() + data.split.size() +
          std::min<uint64_t>(kRowsScored, data.num_nodes()) *
              (model.shape().num_classes * sizeof(float) + sizeof(NodeId));

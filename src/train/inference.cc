@@ -163,11 +163,15 @@ Inference::StageRows Inference::make_rows(const InferenceStage& stage, const Inf
   return {{share_.rows(), kept, precision, slab}, {share_.rows(), messages, precision, slab}};
 }
 
-// Of few features a row is computed in less time than it takes to write it to a file and to read it.
+// If features take fewer bytes than the row that is made of them, and are few: then to compute a row takes less time
+// than to write one more to a file and to read it.
 bool Inference::makes_own_again(const InferenceStage& stage) const {
-  constexpr size_t kMostFeatures = 128;
-  return stage.messages() == Messages::kInput && stages_[0].number() <= 1 && stage.number() == stages_[1].number() &&
-         !model_.shape().sparse_input && model_.shape().input_columns <= kMostFeatures;
+  constexpr uint64_t kMostFeatures = 128;
+  const InferenceStage& first = stages_[0];  // there is a second, or nothing would be aggregated from a file
+  const uint64_t features = input_.x.stored_bytes() + input_.aggregated.stored_bytes();
+  return stage.messages() == Messages::kInput && stage.number() == stages_[1].number() &&
+         !model_.shape().sparse_input && model_.shape().input_columns <= kMostFeatures &&
+         features <= input_.graph.num_nodes() * first.out() * bytes_of(first.out_precision());
 }
 
 StageInput Inference::prepare_stage(const InferenceStage& stage, StageRows below, const OrderedRows* ordered) const {

@@ -52,10 +52,10 @@ struct RowSample {
 // What the rows of a layer are computed from: all that is below it.
 struct StageInput {
   InferenceStage stage;
-  SlabRows own = {};   // the rows of the stage below, or what this one keeps of them; none for the first, nor if …
-  SlabRows made = {};  // the messages, if they are not those rows
+  SlabRows own = {};         // the rows of the stage below, or what this one keeps of them; none for the first stage
+  SlabRows made = {};        // the messages, if they are not those rows
   SlabRows aggregated = {};  // N(A)·messages, if these are spilled
-  bool makes_own = false;    // … the rows of the stage below are computed again, block by block
+  bool makes_own = false;    // there is no `own`: its rows are computed again, block by block
 
   bool aggregates() const { return stage.messages() != Messages::kNone; }
   const SlabRows& messages() const { return stage.messages() == Messages::kOwn ? made : own; }

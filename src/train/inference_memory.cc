@@ -28,10 +28,9 @@ uint64_t fixed_memory(const Model& model, uint64_t nodes) {
     packed += stage.packed_bytes();
   }
   uint64_t of_thread = matrices * widest * kInferenceBlock * sizeof(float);
-  if (model.options().precision == Precision::kBFloat16)  // and the features that layer 1 multiplies, rounded
-    of_thread +=
-        kernels::product_scratch_bytes() +
-        (model.shape().sparse_input ? 0 : 2 * model.shape().input_columns * kInferenceBlock * sizeof(BFloat16));
+  if (model.options().precision == Precision::kBFloat16) of_thread += kernels::product_scratch_bytes();
+  if (!model.shape().sparse_input)  // X and A·X as layer 1 multiplies them: rounded, or one of them widened
+    of_thread += model.shape().input_columns * kInferenceBlock * sizeof(float);
   return of_thread * static_cast<uint64_t>(thread_count()) + packed + nodes * sizeof(float);
 }
 

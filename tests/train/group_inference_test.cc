@@ -26,7 +26,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
   const ThreadCountScope one_thread(1);
   for (const bool multi_label : {false, true}) {
     GenerateOptions generated;
-    generated.nodes = 3000;  // twelve blocks, the last one shorter
+    generated.nodes = 3000;  // six blocks, the last one shorter
     generated.edges = 12000;
     generated.features = 20;
     generated.multi_label = multi_label;
@@ -34,16 +34,24 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
     generate_store(path, generated, StagedDirectory::Existing::kRefuse);
     const Store store(path);
     const Dataset data = store.dataset();
-    for (const ConvolutionForm form : {ConvolutionForm::kConcat, ConvolutionForm::kPlain}) {
+    struct Kind {
+      ConvolutionForm form;
+      Jumping jumping;
+      uint32_t hidden;
+      bool makes_own;  // if rows are spilled
+    };
+    for (const Kind& kind : {Kind{ConvolutionForm::kConcat, Jumping::kMax, 16, false},
+                             {ConvolutionForm::kPlain, Jumping::kNone, 33, false},
+                             {ConvolutionForm::kConcat, Jumping::kNone, 96, true}}) {
       options_.model.precision = multi_label ? kernels::Precision::kBFloat16 : kernels::Precision::kFloat32;
-      options_.model.convolution = form;
-      options_.model.hidden = form == ConvolutionForm::kPlain ? 33 : 16;
-      options_.model.jumping = form == ConvolutionForm::kPlain ? Jumping::kNone : Jumping::kMax;
+      options_.model.convolution = kind.form;
+      options_.model.hidden = kind.hidden;
+      options_.model.jumping = kind.jumping;
       const Model model(options_.model, shape_of(data), 3);
       const PreparedFeatures prepared = prepare_features(store, data, options_.first_normalisation(), {});
       const InferenceInput input{data.graph, prepared.x, prepared.aggregated};
       const uint64_t plenty = uint64_t{1} << 30;
-      RowSample sample{{0, 5, 255, 256, 1700, 2999}, 0, {}};
+      RowSample sample{{0, 5, kInferenceBlock - 1, kInferenceBlock, 1700, 2999}, 0, {}};
       const GraphShare alone(data.graph);
       const std::vector<float> expected = all_rows(Inference(model, input, plenty, false), alone, &sample);
       ASSERT_EQ(expected.size(), size_t{3000} * data.labels.num_classes());
@@ -51,6 +59,7 @@ TEST_F(GroupInferenceTest, HasTheBitsOfOneProcess) {
       // So little that rows are spilled.
       const uint64_t little = Inference::least_memory(model, data.num_nodes()) + 3 * 4 * data.num_nodes();
       ASSERT_TRUE(Inference(model, input, little, false).spills());
+      EXPECT_EQ(Inference(model, input, little, false, 2).run_below().makes_own, kind.makes_own);
       for (const uint32_t ranks : {2u, 3u, 4u, 13u})
         test::run_ranks(ranks, [&](dist::Group& group) {
           const ThreadCountScope threads(1);
