@@ -9,6 +9,7 @@
 #include "common/threads.h"
 #include "graph/feature_reader.h"
 #include "kernels/bfloat16_gemm.h"
+#include "kernels/gemm.h"
 #include "kernels/spmm.h"
 #include "train/inference.h"
 
@@ -66,7 +67,7 @@ bool NeighbourhoodInference::possible() const {
 
 void NeighbourhoodInference::complete_last_block(Rows& rows) const {
   const NodeId n = data_.num_nodes(), first = n - n % kInferenceBlock;
-  if (rows.empty() || rows.back() < first) return;
+  if (kernels::rows_are_independent() || rows.empty() || rows.back() < first) return;
   rows.erase(std::lower_bound(rows.begin(), rows.end(), first), rows.end());
   for (NodeId v = first; v < n; ++v) rows.push_back(v);
 }
@@ -125,10 +126,18 @@ uint64_t NeighbourhoodInference::bytes() const {
   return (most + x + blocks) * sizeof(float) + packed + scratch + lists + first_.bytes() + others_.bytes();
 }
 
-// Every row at its place in the graph's own blocks, in as few blocks as that takes; then those of the last block.
+// One row behind the other. Or, if a row's bits depend on its place, every row at its place in the graph's own blocks,
+// in as few blocks as that takes; then those of the last block.
 std::vector<NeighbourhoodInference::Slots> NeighbourhoodInference::arrange(const Rows& rows) const {
   const NodeId n = data_.num_nodes(), tail = n % kInferenceBlock;
   std::vector<Slots> blocks;
+  if (kernels::rows_are_independent()) {
+    for (uint32_t i = 0; i < rows.size(); ++i) {
+      if (i % kInferenceBlock == 0) blocks.emplace_back();
+      blocks.back().push_back(i);
+    }
+    return blocks;
+  }
   std::vector<uint32_t> taken(kInferenceBlock, 0);  // blocks whose place is taken
   const uint32_t whole = place_of(n - tail, rows);
   for (uint32_t i = 0; i < whole; ++i) {

@@ -1,9 +1,9 @@
 // Embeddings of some nodes only: each layer computes the rows that the layer above needs, and no others.
 //
 // The bits are those of Inference on the whole graph. It multiplies blocks of kInferenceBlock rows, the last one
-// shorter, and a row's bits may depend on its place in the block and on the block's size, but not on the other rows. So
-// every row has the same place here as there: a block takes nodes of different places, as many as there are, and the
-// nodes of the graph's last block are computed together, as they are there.
+// shorter. With OpenBLAS a row's bits may depend on its place in the block and on the block's size, but not on the
+// other rows. There every row has the same place here: a block takes nodes of different places, as many as there are,
+// and the nodes of the graph's last block are computed together.
 #pragma once
 
 #include <optional>
