@@ -48,7 +48,7 @@ uint64_t memory_left(uint64_t budget) {
 
 void refuse_budget(uint64_t least, const std::string& what) {
   throw Error(fmt::format("is too little for {}", what), "--memory",
-              fmt::format("--memory {}, the smallest that works, or more", as_option(least)));
+              fmt::format("--memory {} or more", as_option(least)));
 }
 
 void refuse_memory_left(uint64_t needed, const std::string& what) {

@@ -27,7 +27,7 @@ inline constexpr uint64_t kMemoryMargin = uint64_t{24} << 20;
 // What of the budget is not resident now, less the margin; 0 if it is used up.
 uint64_t memory_left(uint64_t budget);
 
-// "is too little for …", with the smallest budget that would do.
+// "is too little for …", with a budget that would do.
 [[noreturn]] void refuse_budget(uint64_t least, const std::string& what);
 // The same if a stage needs this much in addition to what the process has now.
 [[noreturn]] void refuse_memory_left(uint64_t needed, const std::string& what);

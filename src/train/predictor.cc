@@ -209,7 +209,7 @@ uint64_t Predictor::least_memory(Smoothing smoothing) const {
 
 void Predictor::require_memory(Smoothing smoothing) const {
   if (const uint64_t least = least_memory(smoothing); memory_for_inference() < least)
-    refuse_memory_left(least, fmt::format("an inference on {} nodes", format_count(data_.num_nodes())));
+    refuse_memory_left(least, fmt::format("an exact evaluation of {} nodes", format_count(data_.num_nodes())));
 }
 
 void Predictor::require_room_for(uint64_t bytes, const std::string& what) const {
@@ -343,7 +343,7 @@ uint64_t Predictor::inference_memory(Smoothing smoothing) const {
   const uint64_t least = beside + Inference::least_memory(*saved_.model, data_.num_nodes());
   group_.together([&] {
     if (memory < least)
-      refuse_memory_left(least, fmt::format("an inference on {} nodes", format_count(data_.num_nodes())));
+      refuse_memory_left(least, fmt::format("an exact evaluation of {} nodes", format_count(data_.num_nodes())));
   });
   return memory - beside;
 }

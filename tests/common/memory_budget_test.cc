@@ -37,7 +37,7 @@ TEST(MemoryPlan, ARefusalNamesTheSmallestBudget) {
   plan.need("program", 50 * kMega + 1);
   plan.offer("links", 100 * kMega, 1 * kMega);
   EXPECT_EQ(test::message_of<Error>([&] { plan.settle(40 * kMega, "this training"); }),
-            "--memory: is too little for this training\nhint: --memory 55M, the smallest that works, or more");
+            "--memory: is too little for this training\nhint: --memory 55M or more");
   plan.settle(52 * kMega, "this training");
 }
 

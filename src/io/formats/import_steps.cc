@@ -172,7 +172,7 @@ void FeatureRows::append(std::span<const float> values) {
   CGCN_CHECK(values.size() % columns_ == 0);
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
-      throw Error(fmt::format("row {}, column {} is {}, but features must be finite numbers", rows_ + i / columns_,
+      throw Error(fmt::format("row {}, column {} is {} as float32, but features must be finite numbers", rows_ + i / columns_,
                               i % columns_, values[i]),
                   where_, "replace such values before importing, for example with numpy.nan_to_num");
   rows_ += values.size() / columns_;
