@@ -168,10 +168,10 @@ void RunSettings::record_choices(const RunFiles& files) const {
 
 void RunSettings::settle_resumed(const std::string& run) {
   if (run.empty()) throw Error("needs the run folder", "--resume", "--run DIR");
+  RunDirectory::require(run);
   if (!recipe.empty() || !config.empty())
     throw Error("cannot be used with --resume: a resumed run keeps its settings",
                 recipe.empty() ? "--config" : "--recipe", "leave it out");
-  RunDirectory::require(run);
   recorded_ = recorded_choices(RunFiles(run));
   for (Option& option : list.all()) option.set(option.default_text(), "--" + option.name());
   read_toml(RunFiles(run).config(), list);

@@ -73,7 +73,7 @@ class ProgramTest : public testing::Test {
   // The budget in MiB that a refusal names.
   static uint64_t least_named(const std::string& message) {
     std::smatch found;
-    EXPECT_TRUE(std::regex_search(message, found, std::regex("--memory ([0-9]+)M, the smallest"))) << message;
+    EXPECT_TRUE(std::regex_search(message, found, std::regex("--memory ([0-9]+)M or more"))) << message;
     return found.empty() ? 0 : std::stoull(found[1]);
   }
 
