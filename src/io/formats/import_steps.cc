@@ -172,8 +172,8 @@ void FeatureRows::append(std::span<const float> values) {
   CGCN_CHECK(values.size() % columns_ == 0);
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
-      throw Error(fmt::format("row {}, column {} is {} as float32, but features must be finite numbers", rows_ + i / columns_,
-                              i % columns_, values[i]),
+      throw Error(fmt::format("row {}, column {} is {} as float32, but features must be finite numbers",
+                              rows_ + i / columns_, i % columns_, values[i]),
                   where_, "replace such values before importing, for example with numpy.nan_to_num");
   rows_ += values.size() / columns_;
   if (!half_) return writer_.append(values);

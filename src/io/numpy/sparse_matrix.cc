@@ -275,9 +275,9 @@ void SparseFeatureRows::append(std::span<const int64_t> columns, std::span<const
           fmt::format("row {} names feature {}, but there are {}, numbered from 0", rows_, columns[i], num_columns_),
           where_);
     if (!std::isfinite(values[i]))
-      throw Error(
-          fmt::format("row {}, column {} is {} as float32, but features must be finite numbers", rows_, columns[i], values[i]),
-          where_, "replace such values before importing, for example with numpy.nan_to_num");
+      throw Error(fmt::format("row {}, column {} is {} as float32, but features must be finite numbers", rows_,
+                              columns[i], values[i]),
+                  where_, "replace such values before importing, for example with numpy.nan_to_num");
     const auto column = static_cast<uint32_t>(columns[i]);
     sorted = sorted && (row_.empty() || row_.back().first < column);
     row_.emplace_back(column, values[i]);
