@@ -383,7 +383,7 @@ TEST_F(Memory, AnEvaluationInTheOrderOfClustersStaysWithinItsBudget) {
 TEST_F(Memory, AFullDiskIsNamedAndLeavesNothing) {
   ASSERT_EQ(run({"generate", "g", "--features", "100", "--nodes", "20000", "--quiet"}).exit_code, 0);
   ASSERT_EQ(
-      run({"train", "g", "--run", "r", "--parts", "20", "--epochs", "1", "--layers", "3", "--hidden", "64"}).exit_code,
+      run({"train", "g", "--run", "r", "--parts", "20", "--epochs", "1", "--layers", "3", "--hidden", "160"}).exit_code,
       0);
   const auto limited = [&](const std::string& blocks, const std::string& arguments) {
     const std::string command = fmt::format("cd '{}' && ulimit -f {} && trap '' XFSZ && TMPDIR=. '{}' {} 2> errors",
